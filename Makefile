@@ -1,4 +1,4 @@
-# hoicli's targets. A clean clone needs python3 (3.10 to 3.13), make and the package index; nothing else.
+# hoicli's targets. A clean clone needs python3 (3.10 to 3.14), make and the package index; nothing else.
 #
 #   make demo    set up what it needs, then the main job on fixtures/: eval, compare, match | diagnose, with a plot; a page of it
 #                all; corrupt and robust; and foreign files

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 from typing import Annotated
 
 from hoicli.errors import DataError
 from hoicli.interface import options
 from hoicli.interface.command import command
-from hoicli.interface.option_values import text_of
-from hoicli.interface.options import Given, Piped
+from hoicli.interface.option_values import names_of, text_of
+from hoicli.interface.options import Given, Names, Option, Piped
 from hoicli.interface.results import Result
 from hoicli.io.messages import note
+from hoicli.io.streams import Stream
+from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 
 
@@ -34,6 +37,7 @@ def validate(
     open_vocabulary: bool = False,
     from_: options.From = None,
     image_list: options.ImageList = None,
+    by: Annotated[Names, Option("FIELD", several=True)] = None,
 ) -> Result:
     """Check files of records, with --gt against their ground truth: each kind of fault, its count and an example.
 
@@ -42,28 +46,55 @@ def validate(
 
     Arguments:
         open_vocabulary: Labels and verbs are free text: do not look them up.
+        by: Check the images of each value of these fields of the ground truth's records (corruption,severity) by
+            themselves, as eval does.
     """
     from hoicli.interface.inputs import Inputs
+    from hoicli.validation.findings import Findings
     from hoicli.validation.stream import validate_images
 
     dataset_name = text_of(dataset)
     vocabulary = None if open_vocabulary else load(dataset_name or "hico")
     files_given = {"from_": from_, "image_list": image_list}
     inputs = Inputs(dataset_name, files_given, within=None if open_vocabulary else "hico", gt=gt)
-    checked = []  # what was found out about each stream; that of `files` is last
-    if gt is None:
-        stream = inputs.records(files, "records", "FILE", name="files")
-        checked.append(validate_images(stream, vocabulary))
-    else:
-        truth, stream = inputs.truth(gt), inputs.records(files, "records", "FILE", name="files", scored=True)
-        # facts: the images, labels and boxes of the ground truth, which predictions are compared with
-        checked.append(validate_images(truth, vocabulary, facts=True))
-        checked.append(validate_images(stream, vocabulary, truth=checked[0].facts))
-    if not checked[-1].lines:
-        raise DataError("is empty: no lines to check", place=stream.name, code="empty")
-    rows = [finding.row() for finding in chain.from_iterable(checking.findings for checking in checked)]
+    stream = inputs.records(files, "records", "FILE", name="files", scored=None if gt is None else True)
+    truth = None if gt is None else inputs.truth(gt)
+    pairs = [(truth, stream)] if by is None else _divide(truth, stream, names_of(by), inputs.policy)
+    truth_findings, findings, lines, verdict = Findings(), Findings(), 0, ""
+    for truth_part, part in pairs:
+        facts = None  # the images, labels and boxes of the ground truth, which predictions are compared with
+        if truth_part is not None:
+            truth_checking = validate_images(truth_part, vocabulary, facts=True)
+            truth_findings.merge(truth_checking.findings)
+            lines, facts = lines + truth_checking.lines, truth_checking.facts
+        checking = validate_images(part, vocabulary, truth=facts)
+        findings.merge(checking.findings)
+        lines, verdict = lines + checking.lines, checking.verdict and f"; {checking.verdict}"
+        if not checking.lines:
+            raise DataError("is empty: no lines to check", place=stream.name, code="empty")
+    rows = [finding.row() for finding in chain(truth_findings, findings)]
     kinds = "one kind of fault" if len(rows) == 1 else f"{len(rows) or 'no'} kinds of fault"
-    verdict = checked[-1].verdict and f"; {checked[-1].verdict}"
     broken = any(row["severity"] == "error" for row in rows)
-    note(f"checked {sum(checking.lines for checking in checked):,} lines: {kinds}{verdict}")
+    note(f"checked {lines:,} lines: {kinds}{verdict}")
     return Result(rows, failed=DataError("") if broken else None)  # exit code 1 without a message: the rows say it
+
+
+def _divide(
+    truth: Stream | None, stream: Stream, by: Sequence[str], policy: ErrorPolicy
+) -> list[tuple[Stream | None, Stream]]:
+    """Return the ground truth, if there is any, and the records of each group. by: the fields whose values make the
+    groups. Raises `DataError` for a line that is of no group, and for a group without records."""
+    from hoicli.evaluation.groups import Grouping
+
+    grouping = Grouping(by, policy)
+    if truth is not None:
+        grouping.add_truth(truth)
+    grouping.add_predictions(stream)
+    pairs: list[tuple[Stream | None, Stream]] = []
+    for group in grouping.finish():
+        truth_lines, (lines,) = group.truth, group.predictions
+        truth_part = None
+        if truth_lines is not None:
+            truth_part = Stream([truth_lines.name], "ground truth", lines_held=truth_lines)
+        pairs.append((truth_part, Stream([lines.name], stream.label, lines_held=lines)))
+    return pairs

@@ -43,8 +43,7 @@ class VCOCOEvaluator(query_evaluators.VCOCOEvaluator):
 
 
 def write_json_file(evaluator: query_evaluators.HICODETEvaluator, path: str | None) -> None:
-    """Write the predictions that are left after pair NMS, and the ground truth, as CDN does: one JSON text that holds a
-    Python dictionary, which `hoicli convert` reads, too. path: None for no file."""
+    """Write predictions after pair NMS and ground truth as CDN does: one JSON text with a Python dictionary."""
     if path is None:
         return
     preds = [

@@ -12,8 +12,7 @@ from hoicli.io.outputs import atomic_path
 
 
 def read_json(path: Any, argument: str, kind: type) -> Any:
-    """Return what a JSON file of released annotations holds. argument: the one that named the file. kind: list or dict,
-    what it must be. Raises `DataError` for a file that has something else, `UsageError` for no path."""
+    """Return the list or dict (`kind`) in a JSON file of released annotations. Raises `DataError`, `UsageError`."""
     if not isinstance(path, str | os.PathLike):
         raise UsageError(f"{argument}={path!r}: is no path; give the released annotations")
     with open_input(os.fspath(path)) as file:
@@ -33,8 +32,7 @@ def read_json(path: Any, argument: str, kind: type) -> Any:
 
 
 def write_file(path: Any, argument: str, data: bytes) -> None:
-    """Write a file whole or not at all. argument: the one that named the file, for messages. Raises `UsageError` if it
-    cannot be created, `DataError` if writing fails."""
+    """Write a file whole or not at all. Raises `UsageError` if it cannot be created, `DataError` if writing fails."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise UsageError(f"{argument}={path!r}: is no path; give the file to write", code="bad-output")
     with atomic_path(os.fspath(path), argument) as temporary, open(temporary, "wb") as file:

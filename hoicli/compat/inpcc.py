@@ -94,8 +94,7 @@ class _Evaluator:
         return dict(enumerate(self._vocabulary.objects))
 
     def update(self, predictions: Mapping[Any, Sequence[Sequence[Any]]]) -> None:
-        """Add predictions. predictions: by image, rows of an interaction's number, a score, and eight numbers: the
-        corners of the person's and the object's box."""
+        """Add predictions by image: rows of an interaction's number, a score, and the corners of two boxes."""
         if not isinstance(predictions, Mapping):
             raise UsageError(f"update: {type(predictions).__name__}; give a dictionary with the rows of each image")
         added: dict[str, Floats] = {}
@@ -226,8 +225,7 @@ def at(values: Sequence[Any], number: int) -> Any:
 
 @contextmanager
 def as_data_error(place: str, problem: str, field: str = "") -> Iterator[None]:
-    """Raise `DataError` at `place` for anything in the block that is not what it should be. problem: what is wrong, and
-    what to do; field: what messages call it."""
+    """Raise `DataError` at `place` for anything in the block that is not what it should be."""
     try:
         yield
     except DataError as error:
@@ -237,8 +235,7 @@ def as_data_error(place: str, problem: str, field: str = "") -> Iterator[None]:
 
 
 def pair_arrays(pairs: Iterable[Pair], shift: float) -> dict[str, Any]:
-    """Return annotated pairs of boxes as the arrays of an image; each pair has two boxes of its own. shift: is added to
-    every coordinate."""
+    """Return annotated pairs as the arrays of an image, two boxes each. shift: is added to every coordinate."""
     arrays = row_arrays([[number, 0.0, *corners] for number, corners in pairs])
     del arrays["score"]
     return arrays | {"boxes": arrays["boxes"] + shift}

@@ -23,8 +23,7 @@ from hoicli.vocabulary.datasets import load
 
 
 def _image_id(gt: Any, place: str) -> str:
-    """Return the file name of an image without its ending. place: what the message calls the image. Raises `DataError`
-    if it has none."""
+    """Return the file name of an image without its ending. Raises `DataError` if it has none."""
     if not isinstance(gt, Mapping) or "file_name" not in gt:
         raise DataError("has no file_name, by which the annotations know it", place=place)
     return str(gt["file_name"]).split(".")[0]
@@ -67,8 +66,7 @@ class HICOEvaluator:
         self.rows: list[dict[str, Any]] = []
 
     def _read_allowed(self) -> NDArray[Any]:
-        """Return the factor of each verb's score with each object [117, 80], which corre_hico.npy has. Raises
-        `DataError` if it is not there or has something else."""
+        """Return the factors [117, 80] of verbs' scores that corre_hico.npy has. Raises `DataError`."""
         path = self._folder / "corre_hico.npy"
         try:
             allowed = np.load(path, allow_pickle=False)
@@ -106,8 +104,7 @@ class HICOEvaluator:
         return aps
 
     def _predicted_classes(self, *, known_object: bool) -> set[tuple[str, str]]:
-        """Return the classes that some image has predictions of, after pair NMS. known_object: only images that are
-        labelled with the object count."""
+        """Return the classes with predictions after pair NMS, or only those in images of the object."""
         objects = {record["image_id"]: {name for _, name in record["image_hois"]} for record in self.truth}
         classes = set()
         for name, arrays in remove_suppressed(self.predictions, self.nms, self._vocabulary).items():

@@ -289,9 +289,8 @@ def read_outputs(
 
 def read_tensor(tensor: Any, name: str, image: str, width: int | None) -> NDArray[Any]:
     """Return a tensor of an image as NumPy's array, of integers as they are, else of floats. name: its released name;
-    image: what messages call the image; width: how many columns it has, None if it has one dimension. Raises
-    `DataError` for another shape than the released code's (a tensor of nothing may have any), for anything but numbers,
-    and for scores that are not finite (`Evaluator.update` checks boxes)."""
+    width: how many columns it has, None for one dimension. Raises `DataError` for another shape, for anything but
+    numbers, and for scores that are not finite."""
     place, is_whole = f"{image}[{name!r}]", name in WHOLE
     array = read_array(tensor, place)
     if not array.size and array.ndim <= 2 and 0 in array.shape[:1]:
@@ -313,9 +312,8 @@ def read_tensor(tensor: Any, name: str, image: str, width: int | None) -> NDArra
 
 
 def truth_arrays(gt: Outputs, place: str, verbs: int, labels_end: int, lowest_object: int = 0) -> Arrays:
-    """Return the ground truth of an image as a released dataset gives it: boxes [B, 4], labels [B], and hois [T, 3] of
-    subject, object and verb. verbs, labels_end: how many verbs and labels there are; lowest_object: -1 if a triplet may
-    have no object."""
+    """Return the ground truth of an image from a released dataset's boxes [B, 4], labels [B], and hois [T, 3].
+    lowest_object: -1 if a triplet may have no object."""
     boxes, labels, hois = read_outputs(gt, ("boxes", "labels", "hois"), place)
     labels, (subject, object_, verb) = labels.astype(np.int64), hois.astype(np.int64).T
     check_range(labels, labels_end, f"{place}['labels']", "labels")
@@ -326,8 +324,7 @@ def truth_arrays(gt: Outputs, place: str, verbs: int, labels_end: int, lowest_ob
 
 
 def read_triplets(triplets: Any, name: str) -> set[Triplet]:
-    """Return a list of classes as a set. name: the argument's. Raises `DataError` for anything but three integers
-    each."""
+    """Return a list of classes as a set. Raises `DataError` for anything but three integers each."""
     array = read_array(list(triplets) if isinstance(triplets, Collection) else triplets, name)
     if (array.size and (array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "iu")) or not array.ndim:
         problem = f"has shape {array.shape} and dtype {array.dtype}, wants (n, 3) integers: subject, object and verb"
@@ -342,9 +339,8 @@ def check_query_boxes(boxes: NDArray[Any], subject: NDArray[Any], object_: NDArr
 
 
 def best_verbs(outputs: Outputs, allowed: NDArray[Any], place: str, labels_end: int) -> Arrays:
-    """Return the best triplets of an image, best first. outputs: boxes [B, 4], labels [B], verb_scores [Q, verbs],
-    sub_ids [Q] and obj_ids [Q], the boxes of each query. allowed [verbs, objects]: the factor of each score.
-    labels_end: how many labels there are."""
+    """Return the best triplets of an image, best first. outputs: boxes, labels, verb_scores [Q, verbs], and the boxes
+    of each query. allowed [verbs, objects]: the factor of each score."""
     names = ("boxes", "labels", "verb_scores", "sub_ids", "obj_ids")
     boxes, labels, scores, subject, object_ = read_outputs(outputs, names, place, {"verb_scores": len(allowed)})
     check_range(labels.astype(np.int64), labels_end, f"{place}['labels']", "labels")

@@ -104,8 +104,7 @@ def read_tasks(source: Source, context: Context) -> Iterator[Record]:
 
 def _choose_annotation(task: Mapping[str, Any], context: Context) -> int | None:
     """Return which of a task's annotations to read, as an index: the one marked as ground truth, else the latest; None
-    for a task that nobody annotated. Count in the context what is not read: models' predictions, further annotations
-    of a task, tasks that nobody annotated."""
+    for a task that nobody annotated. Count in the context what is not read."""
     annotations = task["annotations"]
     if task.get("predictions"):
         context.drop("predictions of models (annotations are read)", context.place, len(task["predictions"]))
@@ -140,8 +139,7 @@ def _labelled_rectangles(results: list[_Result], context: Context) -> dict[Any, 
 
 
 def _count_other_results(results: list[_Result], rectangles: Mapping[Any, _Result], context: Context) -> None:
-    """Count the results of an annotation that are left out: those that are neither a labelled rectangle nor a relation.
-    rectangles: the labelled rectangles by their ids."""
+    """Count the results of an annotation that are neither a labelled rectangle (`rectangles`) nor a relation."""
     for field, item in results:
         # Label Studio may write a rectangle twice: without labels, and with them as a result of type "labels".
         is_repeated = item["type"] == "rectangle" and item["id"] in rectangles
@@ -151,8 +149,7 @@ def _count_other_results(results: list[_Result], rectangles: Mapping[Any, _Resul
 
 
 def _names(result: Mapping[str, Any], field: str) -> list[str]:
-    """Return the labels of a result that is a labelled rectangle, an empty list for any other result. A labelled
-    rectangle has the type "rectanglelabels", or the type "labels" and the rectangle's position."""
+    """Return the labels of a result that is a labelled rectangle, an empty list for any other result."""
     kind, value = result["type"], result.get("value", {})
     if kind not in ("rectanglelabels", "labels") or "x" not in value:
         return []
@@ -160,8 +157,7 @@ def _names(result: Mapping[str, Any], field: str) -> list[str]:
 
 
 def _texts(labels: Any, field: str) -> list[str]:
-    """Return the labels of a rectangle or a relation in the records' spelling, each once. labels: the file's list, None
-    if it has none. Raises `DataError` for what is no list of names."""
+    """Return labels in the records' spelling, each once. Raises `DataError` for what is no list of names."""
     names = [normalise(label) if type(label) is str else "" for label in read_list(labels or [], field)]
     if "" in names:
         raise DataError("a label is empty, or no text; name it in the annotation tool", field=field)
@@ -169,8 +165,7 @@ def _texts(labels: Any, field: str) -> list[str]:
 
 
 def _rectangle(result: Mapping[str, Any], field: str) -> list[float]:
-    """Return a rectangle, which the file has in per cent of the image's sides, as [x1, y1, x2, y2] in pixels. Raises
-    `DataError` if the rectangle or the image was turned."""
+    """Return a rectangle as [x1, y1, x2, y2] in pixels. Raises `DataError` if it, or its image, was turned."""
     value = result["value"]
     for key, degrees in (("value.rotation", value.get("rotation")), ("image_rotation", result.get("image_rotation"))):
         if degrees:
@@ -185,8 +180,7 @@ def _relation_triplets(
     results: list[_Result], box_index_of: Mapping[str, int], context: Context
 ) -> list[dict[str, Any]]:
     """Return the triplets of an annotation's relations: for each label of a relation one, or two if it goes both ways.
-    box_index_of: the index of each rectangle's box in the record, by the rectangle's id. A relation without a label, or
-    of something that is no labelled rectangle, is left out and counted."""
+    A relation without a label, or of something that is no labelled rectangle, is left out and counted."""
     hois: list[dict[str, Any]] = []
     for field, item in results:
         if item["type"] != "relation":
@@ -228,9 +222,8 @@ def _short_and_full_id(task: Mapping[str, Any]) -> list[str]:
 
 
 def _file_name(data: Mapping[str, Any], *, full: bool) -> str:
-    """Return the name of a task's image with its folders, from its address. data: the task's data, whose `image`, or
-    else its only text, is the address. full: whether to keep the digits that an upload puts before the name. Raises
-    `DataError` if there is no address, or if it holds the image itself ("data:image/png;base64,...")."""
+    """Return the name of a task's image with its folders, from its address. full: whether to keep the digits of an
+    upload. Raises `DataError` if there is no address, or if it holds the image itself ("data:image/png;base64,...")."""
     texts = [value for value in data.values() if type(value) is str]
     if "image" not in data and len(texts) != 1:
         raise DataError(f"has no image, but {', '.join(data)[:80]}; call the image's address image", field=".data")
@@ -275,8 +268,7 @@ def read_cvat(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _corners(row: Element, field: str) -> list[float]:
-    """Return the corners of a CVAT <box> element, [x1, y1, x2, y2] in pixels. field: its place in the image, for
-    messages. Raises `DataError` for a box that was turned."""
+    """Return the corners of a CVAT <box> element in pixels. Raises `DataError` for a box that was turned."""
     sides = [_number(row.attrib[key], f"{field}.{key}") for key in ("xtl", "ytl", "xbr", "ybr")]
     if _number(row.get("rotation", "0"), f"{field}.rotation"):
         raise _rotation_error(row.get("rotation"), f"{field}.rotation")
@@ -318,8 +310,7 @@ def _group_triplets(rows: list[Element], context: Context) -> list[dict[str, Any
 
 
 def _verbs(row: Element) -> list[str]:
-    """Return the verbs in those attributes of a <box> element that name actions (_ACTION), in the records' spelling; an
-    empty list if the box does not act. A value may be several verbs with commas between them."""
+    """Return the verbs in the attributes of a <box> element that name actions (_ACTION); none if it does not act."""
     values = [item.text or "" for item in row.findall("attribute") if _ACTION.fullmatch(item.get("name", "").strip())]
     verbs = [normalise(verb) for verb in chain.from_iterable(value.split(",") for value in values)]
     return [verb for verb in verbs if verb.lower() not in NOTHING]

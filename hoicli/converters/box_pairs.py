@@ -50,8 +50,7 @@ from hoicli.records.parsing import Record
 
 
 def is_ican(source: Source) -> bool:
-    """Return whether a file is iCAN's: a pickled dictionary of lists of rows (human box, object box, object's number,
-    600 scores, two box scores)."""
+    """Return whether a file is iCAN's: a pickled dictionary of lists of rows with boxes and 600 scores."""
     rows = next((rows for rows in source.mapping.values() if isinstance(rows, list) and rows), [()])
     first_row = rows[0] if source.kind == "pickle" else ()
     if not isinstance(first_row, list | tuple) or len(first_row) < 6:
@@ -70,9 +69,7 @@ def is_ambiguous(source: Source) -> bool:
 
 
 def read_ican(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image of iCAN's pickle, a dictionary of rows by image. A row is a pair of boxes, and
-    becomes one triplet for each interaction of its object; the triplet's score is that of the interaction times the
-    scores of the two boxes."""
+    """Yield one record for each image of iCAN's pickle. A row becomes a triplet for each interaction of its object."""
     vocabulary = context.vocabulary
     interactions_of = {label: vocabulary.interactions_of(label) for label in vocabulary.objects}
     images = NumberedImages(source, context, source.entries())
@@ -142,8 +139,7 @@ def read_hoidet(source: Source, context: Context) -> Iterator[Record]:
 
 
 def read_diag(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image of Diag-HOI's list. It has no triplets, but `pairs` of boxes, each with the
-    probability that the two interact at all (`interactiveness`)."""
+    """Yield one record for each image of Diag-HOI's list, with `pairs` of boxes in place of triplets."""
     objects = context.objects("coco")
 
     def build(item: dict[str, Any]) -> Record:
@@ -162,8 +158,7 @@ def read_diag(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _inner(value: Any) -> Any:
-    """Return a value without the lists of length one around it, and with arrays as lists: [[0.5]] and array([0.5])
-    become 0.5. iCAN and Diag-HOI write numbers and boxes so."""
+    """Return a value without lists of length one around it, and with arrays as lists: [[0.5]] becomes 0.5."""
     for _ in range(4):  # at most four levels, since a pickled list can contain itself
         value = plain(value)
         if not isinstance(value, list | tuple) or len(value) != 1:
@@ -173,8 +168,7 @@ def _inner(value: Any) -> Any:
 
 
 def _box(value: Any, field: str, form: str | None = None) -> list[int | float]:
-    """Return a box of the file as a list of four finite numbers, its corners. form: what the numbers are, a name in
-    BOX_FORMS, None for corners. Raises `DataError` for anything else."""
+    """Return a box of the file as its corners, four finite numbers. form: a name in BOX_FORMS, None for corners."""
     box = _inner(value)
     sides = corners(box if isinstance(box, list | tuple) else [box], field, form=form)
     return [finite(_inner(side), f"{field}[{index}]") for index, side in enumerate(sides)]
@@ -208,9 +202,7 @@ def read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
 def _add_class(item: Any, where: str, context: Context, tables: dict[str, BoxTable]) -> None:
     """Add the triplets of one class of Ambiguous-HOI to the tables of their images.
 
-    item: the class, {"hico_id": the interaction's number, "data": {file name: rows of 8 numbers, person and object
-    box}}. where: its place in the file, for messages. tables: each image's boxes and triplets by file name; new images
-    are added to it."""
+    where: its place in the file. tables: each image's boxes and triplets by file name; new images are added to it."""
     if not isinstance(item, dict) or not isinstance(item.get("data"), dict):
         raise DataError("has no data of images; is this gt_ambiguous_hoi.pkl?", field=where)
     verb, label = entry(context.vocabulary.interactions, item.get("hico_id"), f"{where}.hico_id")

@@ -84,9 +84,7 @@ class _Graphs:
         self.scored = any("score" in row for row in content["rel_annotations"])
 
     def triplets(self, image_id: Any, index_of: Mapping[int | str, int], context: Context) -> Iterator[dict[str, Any]]:
-        """Yield the triplets of an image. index_of: the index of each box in the record, by the annotation's id.
-        Relations that point at no box of the image are dropped and counted. Raises `DataError` if a relation has no
-        score, but another of the file has one."""
+        """Yield the triplets of an image. Raises `DataError` if some relations have a score, but this one has not."""
         for field, row in self.relations_of.get(image_id, []):
             subject, object_ = (index_of.get(_id(row[key], f": {field}.{key}")) for key in ("subject_id", "object_id"))
             if subject is None or object_ is None:
@@ -129,8 +127,7 @@ def _id(value: Any, field: str) -> int | str:
 
 
 def _index_by_id(rows: Iterable[tuple[str, dict[str, Any]]]) -> dict[int | str, int]:
-    """Return the position of each row by the row's "id". rows: (field, row), where the field is the place of the id,
-    for messages. Raises `DataError` for an id that two rows have."""
+    """Return the position of each row by its "id". rows: (field, row). Raises `DataError` for a repeated id."""
     index_of: dict[int | str, int] = {}
     for index, (field, row) in enumerate(rows):
         row_id = _id(row["id"], field)
@@ -140,9 +137,8 @@ def _index_by_id(rows: Iterable[tuple[str, dict[str, Any]]]) -> dict[int | str, 
 
 
 def _categories(rows: list[Any], field: str, what: str, context: Context) -> dict[int | str, str]:
-    """Return the name of each category by id, in the records' spelling. rows: the file's list of categories. field: the
-    key of that list, for messages. what: "object" or "verb". Raises `DataError` for a name that the dataset lacks,
-    unless any name is accepted, and for an id that two categories have."""
+    """Return the name of each category by id, in the records' spelling. what: "object" or "verb". Raises `DataError`
+    for a name that the dataset lacks, unless any name is accepted, and for an id that two categories have."""
     names = [normalise(row["name"]) for row in rows]
     ids = context.vocabulary.object_ids if what == "object" else context.vocabulary.verb_ids
     for index, name in enumerate(names if not context.open_names else ()):
@@ -153,8 +149,7 @@ def _categories(rows: list[Any], field: str, what: str, context: Context) -> dic
 
 
 def _find_name(names: Mapping[int | str, str], number: Any, field: str) -> str:
-    """Return the name of the category with an id (`number`). names: the name of each category by id. Raises `DataError`
-    that names the field if no category has the id."""
+    """Return the name of the category with an id. Raises `DataError` that names the field if no category has it."""
     name = names.get(_id(number, field))
     if name is None:
         raise DataError(f"{str(number)[:40]} is the id of no category; correct what wrote it", field=field)
@@ -191,8 +186,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _annotation_rows(record: Record, image: int, first_id: int) -> Iterator[dict[str, Any]]:
-    """Yield the row of "annotations" for each box of a record; `category_id` is still a name, until
-    `_number_categories`. image: the image's number in the file. first_id: the id of the first row."""
+    """Yield the row of "annotations" for each box; `category_id` is still a name, until `_number_categories`."""
     scores = record.get("scores") or [None] * len(record["boxes"])
     crowds = record.get("iscrowd") or [False] * len(record["boxes"])
     columns = zip(record["boxes"], record["labels"], scores, crowds, strict=True)
@@ -205,9 +199,7 @@ def _annotation_rows(record: Record, image: int, first_id: int) -> Iterator[dict
 
 
 def _relation_rows(record: Record, image: int, first_box_id: int, first_id: int) -> Iterator[dict[str, Any]]:
-    """Yield the row of "rel_annotations" for each triplet of a record; `predicate_id` is still a name, until
-    `_number_categories`. image: the image's number in the file. first_box_id: the id of the record's first box in the
-    file. first_id: the id of the first row."""
+    """Yield the row of "rel_annotations" for each triplet, whose `predicate_id` is still a name, too."""
     for relation_id, hoi in enumerate(record["hois"], start=first_id):
         box_ids = {"subject_id": first_box_id + hoi["subject"], "object_id": first_box_id + hoi["object"]}
         row = {"id": relation_id, "image_id": image, **box_ids, **pick_keys(hoi, "score")}
@@ -217,8 +209,7 @@ def _relation_rows(record: Record, image: int, first_box_id: int, first_id: int)
 def _number_categories(rows: list[dict[str, Any]], key: str, ids: Mapping[str, int] | None) -> list[dict[str, Any]]:
     """Replace the names in the rows by category numbers from 1, in place, and return the file's list of categories.
 
-    key: where a row has its name, "category_id" or "predicate_id". ids: the dataset's 0-based id of each name; None to
-    number the names that occur in alphabetical order."""
+    ids: the dataset's 0-based id of each name; None to number them alphabetically."""
     if ids is None:
         ids = {name: index for index, name in enumerate(sorted({row[key] for row in rows}))}
     for row in rows:

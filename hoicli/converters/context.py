@@ -69,13 +69,11 @@ class Context:
             self.notes.append(assumption)
 
     def how_to_take(self, part: str) -> str:
-        """Return the words that tell the user how to convert the other half of a file that holds two. part: "test" or
-        "train". Gives `--part train`, or under `hoicli data add hico:test` the command `hoicli data add hico:train`."""
+        """Return `--part train`, or under `hoicli data add hico:test` the command `hoicli data add hico:train`."""
         return f"hoicli data add {self.prefix}:{part}" if self.prefix else arg("part", part)
 
     def verbs(self, *, base: int) -> Numbers[str]:
-        """Return the verb that each number in this file means: as the dataset's `numbering` says, else in the dataset's
-        order, counted from --verb-base or from the format's `base`."""
+        """Return the verb of each number in this file: as the dataset's `numbering`, --verb-base or `base` says."""
         numbering = None if "verb_base" in self.options else self._numbering("verbs", self.vocabulary.verbs)
         return numbering or Numbers.count_from(self.vocabulary.verbs, self.first_verb_number(base))
 
@@ -84,10 +82,9 @@ class Context:
         return int(self.options.get("verb_base", usual))
 
     def objects(self, order: str, hint: str = "") -> Numbers[str]:
-        """Return the object that each number in this file means. --object-order decides, a name in OBJECT_ORDERS; else
-        the dataset's `numbering`; else the format's usual `order`, also a name in OBJECT_ORDERS. hint: the end of the
-        message about an unknown number. Raises `DataError` if numbers are COCO's category ids, but the dataset's
-        objects are not COCO's."""
+        """Return the object that each number in this file means: as --object-order says, else the dataset's
+        `numbering`, else the format's usual `order` (both in OBJECT_ORDERS). hint: the end of messages about others.
+        Raises `DataError` if numbers are COCO's category ids, but the dataset's objects are not COCO's."""
         vocabulary = self.vocabulary
         if "object_order" in self.options:  # the user says how this file numbers them, whatever the dataset declares
             order = self.options["object_order"]
@@ -103,14 +100,12 @@ class Context:
         return Numbers(names(vocabulary), refusal + hint)
 
     def interactions(self, hint: str = "") -> Numbers[tuple[str, str]]:
-        """Return the interaction (verb, object) that each number in this file means: as the dataset's `numbering` says,
-        else in the dataset's order from 0. hint: the end of the message about an unknown number."""
+        """Return the (verb, object) that each number in this file means. hint: the end of messages about others."""
         pairs = self.vocabulary.interactions
         return self._numbering("interactions", pairs) or Numbers.count_from(pairs, hint=hint)
 
     def _numbering(self, kind: str, items: Sequence[T]) -> Numbers[T] | None:
-        """Return what each number means in the dataset's own `numbering`, or None if it has none for this kind. kind:
-        "verbs", "objects" or "interactions". items: all of that kind, in the order of their ids."""
+        """Return what the dataset's own `numbering` says of verbs, objects or interactions (`kind`), or None."""
         numbering = self.vocabulary.numbering.get(kind)
         if numbering is None:
             return None
@@ -141,8 +136,7 @@ class Context:
         return BOX_SHIFTS[self.vocabulary.box] if self.vocabulary.own or self.vocabulary.numbering else shift
 
     def written_shift(self, shift: Sequence[int]) -> list[int] | None:
-        """Return what to subtract from [x1, y1, x2, y2] of a record's box before it is written as ground truth: the
-        negative of `truth_shift`, or None for nothing. shift: what reading the format subtracts, as published."""
+        """Return what to subtract from a record's box before it is written as ground truth, None for nothing."""
         read_shift = self.truth_shift(shift)
         return None if read_shift is None else [-side for side in read_shift]
 
@@ -152,18 +146,15 @@ class Context:
         return self.vocabulary.subjects[0]
 
     def drop(self, reason: str, place: str, count: int = 1, word: str = "") -> None:
-        """Count something that is left out of the result. The summary shows for each reason the count and the first
-        place. reason: what is left out, in the plural. place: where it is in the file. word: a word that is left out,
-        which the summary quotes with its count; "" for none."""
+        """Count what is left out of the result. reason: in the plural; word: one that the summary quotes."""
         total, first = self.dropped.get(reason, (0, place))
         self.dropped[reason] = (total + count, first)
         if word:
             self.dropped_words.setdefault(reason, Counter())[quote_word(word)] += count
 
     def tell_lost(self, record: Record, *more: str) -> None:
-        """Count what is lost when a record is written in the target format, for the summary. The format has a place for
-        the image's name, boxes, labels and triplets, and for the keys in `more`; every other key that is not empty is
-        lost. So is an image id that cannot be derived from the file name, since only the file name is written."""
+        """Count what the target format has no place for: every key that is not empty but the usual ones and those in
+        `more`. So is an image id that cannot be derived from the file name, since only the file name is written."""
         place = Place(f"image {record['image_id']}")
         kept_keys = {"image_id", "file_name", "boxes", "labels", "hois", *more}
         for key in sorted(key for key in record.keys() - kept_keys if record[key]):
@@ -226,19 +217,13 @@ def run_step(step: Callable[[], T], source: Source, where: str | None = None) ->
     raise DataError(problem, place=source.name, field=where or "")
 
 
-def entry(items: Sequence[T], number: Any, field_name: str, *, base: int = 0, holder: str = "") -> T:
+def entry(items: Sequence[T], number: Any, field_name: str, *, base: int = 0) -> T:
     """Return the item that a number from a file means, where the first item has the number `base`. Raises `DataError`
-    that names the field if there is no such item. holder: words for the message, such as " in 12.jpg"."""
+    that names the field if there is no such item."""
     index = (number if type(number) is int else whole_number(number, field_name)) - base
     if not 0 <= index < len(items):
-        raise unknown_number(index + base, len(items), field_name, base=base, holder=holder)
+        raise DataError(f"id {index + base}, but there are {len(items)}, counted from {base}", field=field_name)
     return items[index]
-
-
-def unknown_number(number: int, count: int, field_name: str, *, base: int = 0, holder: str = "") -> DataError:
-    """Return the error about a number that means none of `count` items, of which the first has the number `base`.
-    holder: words that say where the items are, such as " in 12.jpg"."""
-    return DataError(f"id {number}, but there are {count}{holder}, counted from {base}", field=field_name)
 
 
 class BoxTable:
@@ -263,8 +248,7 @@ class BoxTable:
         return self._index[key]
 
     def pair(self, person: Sequence[float], other: Sequence[float], label: str, **triplet_keys: Any) -> None:
-        """Add a triplet with its two boxes. label: the label of the second box. triplet_keys: the triplet's further
-        keys, such as its verb and score."""
+        """Add a triplet with its two boxes. label: of the second box. triplet_keys: such as its verb and score."""
         self.hois.append({"subject": self.add(person, self._subject), "object": self.add(other, label), **triplet_keys})
 
     @property
@@ -298,8 +282,7 @@ def file_name_of(record: Record) -> str:
 
 
 def require_scores(record: Record, target: str, *, scored: bool = True) -> None:
-    """Check that all triplets of a record have scores, as a written format of predictions needs (`scored`), or that
-    none has, as one of ground truth needs; raise `DataError` for the first that differs. target: the format's name."""
+    """Raise `DataError` for the first triplet without a score or, if not `scored`, for the first with one."""
     for index, hoi in enumerate(record["hois"]):
         if ("score" in hoi) != scored:
             problem = "missing" if scored else "is there"
@@ -312,9 +295,8 @@ def require_scores(record: Record, target: str, *, scored: bool = True) -> None:
 
 
 def action_role(name: str, context: Context) -> dict[str, str | None]:
-    """Return the keys of a triplet that a V-COCO name stands for: {"verb": "hold", "role": "obj"} for `hold_obj` or
-    `hold obj`, {"object": None, "verb": "walk"} for `walk`, which has no role. Raises `DataError` for any other name.
-    """
+    """Return the keys of a triplet that a V-COCO name stands for: {"verb": "hold", "role": "obj"} for `hold_obj`,
+    {"object": None, "verb": "walk"} for `walk`. Raises `DataError` for any other name."""
     verb, role = verb_and_role(name.replace(" ", "_"))
     if (verb, role) not in context.vocabulary.interaction_ids:
         raise DataError(f"{name!r} is no V-COCO action with its role, such as hold_obj or walk")
@@ -325,8 +307,7 @@ _NUMBER = re.compile(r"(?:COCO_\w+_)?0*(\d+)")
 
 
 def coco_number(name: Any) -> int:
-    """Return COCO's image number from a file name (COCO_val2014_000000000328.jpg) or an id, so that files that name
-    images differently can be joined. Raises `DataError` for any other name."""
+    """Return COCO's image number from an id or a file name (COCO_val2014_000000000328.jpg). Raises `DataError`."""
     match = _NUMBER.fullmatch(image_id_of(str(name)))
     if match is None:
         raise DataError(f"{name!r} is no COCO image name such as COCO_val2014_000000000328.jpg", field=".file_name")

@@ -13,7 +13,7 @@ from typing import Any
 from hoicli.converters.changes import Changes
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context, list_words, run_step
-from hoicli.converters.formats import FORMATS, NUMBERED_BY, Format, detect
+from hoicli.converters.formats import FORMATS, NUMBERED, NUMBERED_BY, Format, detect
 from hoicli.converters.image_ids import identify_images
 from hoicli.errors import DataError, Place, UsageError, arg
 from hoicli.io.messages import Progress, note
@@ -30,8 +30,7 @@ class Conversion:
     """One run of `convert`: `convert_files` reads, then `report` says what was read.
 
     _row, _target: the formats to read (None: to be detected) and to write (None: records). _holds: what the files so
-    far hold, such as "predictions". _read: for each file read, words for the report. _any_names: whether the last file
-    states its labels, so that they can be any."""
+    far hold, such as "predictions". _any_names: whether the last file states its labels, so that they can be any."""
 
     def __init__(
         self,
@@ -45,10 +44,9 @@ class Conversion:
         """Check that the formats and options fit each other, and begin with all counts 0.
 
         context: the settings; its dataset changes to the files' own if `dataset` is None and not `fixed`.
-        source_format: a name in FORMATS, None to detect each file's. dataset: the value of --dataset, None without it.
-        changes: what is changed in each record, None for nothing.
-        fixed: whether a command works in the context's dataset only, so that files of another dataset are refused.
-        Raises `UsageError` for a format that is only read or only written, and for an option that it does not have."""
+        source_format: a name in FORMATS, None to detect each file's. dataset: the value of --dataset. fixed: whether a
+        command works in the context's dataset only, so that files of another dataset are refused. Raises `UsageError`
+        for a format that is only read or only written, and for an option that it does not have."""
         self._context = context
         self._row = None if source_format is None else FORMATS[source_format]
         self._target = FORMATS[context.target] if context.target else None
@@ -67,10 +65,8 @@ class Conversion:
         self._counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
 
     def convert_files(self, paths: list[str], progress: Progress) -> Iterator[tuple[str, Record, bytes]]:
-        """Yield (file, record, its line of JSON) for each valid record in the files. A record is valid if its numbers
-        are finite, its indices in range, its image new, and its texts can be written as JSON. The error about any other
-        names the file, the image and the field, and goes to the context's policy: it is raised, or counted and skipped.
-        """
+        """Yield (file, record, its line of JSON) for each valid record in the files. Its numbers are finite, its
+        indices in range, its image new, its texts can be JSON. An error goes to the context's policy."""
         image_ids: set[str] = set()
         for file, record in identify_images(self._read_files(paths), self._context, image_ids):
             image_id = str(record["image_id"])
@@ -128,9 +124,8 @@ class Conversion:
                 yield source.name, record
 
     def _choose_format(self, source: Source) -> Format:
-        """Return the format of a file, from --from or else detected, after setting what the context says of it: the
-        format, the dataset, and whether any label is accepted. Raises `DataError` or `UsageError` if it does not fit
-        the files before it, the written format, or the user's options."""
+        """Return the format of a file, from --from or detected, and set what the context says of it. Raises `DataError`
+        or `UsageError` if it does not fit the files before it, the written format, or the options."""
         row = self._row or FORMATS[run_step(partial(detect, source), source)]
         self._context.format = row.name
         if self._holds not in ("", row.holds):
@@ -148,9 +143,8 @@ class Conversion:
         return row
 
     def _settle_dataset(self, row: Format, source: Source) -> None:
-        """Set the context's vocabulary to that of the only dataset that the format of the file (`row`) or the written
-        format belongs to, if there is one. Raises `DataError` if --dataset names another dataset, or if the written
-        format cannot hold this one. source: the file, for messages."""
+        """Set the context's vocabulary to the only one that the file's format (`row`) or the written format belongs to.
+        Raises `DataError` if --dataset names another one, or if the written format cannot hold it."""
         context, target = self._context, self._target
         bound_to = target.dataset if target else ""  # "": files of the written format can be of any dataset
         dataset = row.dataset or ("" if self._dataset else bound_to)
@@ -158,11 +152,8 @@ class Conversion:
         if dataset not in ("", context.vocabulary.name) and not _can_hold(row, context.vocabulary):
             problem_start = f"is of {dataset} ({row.name}), not"
             if self._fixed:
-                raise DataError(
-                    f"{problem_start} of {context.vocabulary.name}: {arg('dataset', dataset)}",
-                    place=source.name,
-                    code="another-dataset",
-                )
+                problem = f"{problem_start} of {context.vocabulary.name}: {arg('dataset', dataset)}"
+                raise DataError(problem, place=source.name, code="another-dataset")
             if self._dataset is not None:
                 advice = f"leave {arg('dataset')} out, or choose with {arg('from_')}"
                 raise DataError(f"{problem_start} {self._dataset}; {advice}", place=source.name, code="another-dataset")
@@ -180,9 +171,8 @@ class Conversion:
             raise DataError(problem, place=source.name)
 
     def _numbers_are_assumed(self, row: Format) -> bool:
-        """Return whether nobody said that the verb and object numbers in a file are the dataset's, so that only its
-        records can show it: the user named no dataset, or one of their own that does not say what its numbers mean.
-        row: the file's format. False for a format that states labels, and for datasets with roles (V-COCO)."""
+        """Return whether nobody said that a file's numbers are the dataset's: no dataset was named, or one without
+        numbering. False for a format that states labels, and for datasets with roles (V-COCO)."""
         context, vocabulary = self._context, self._context.vocabulary
         if vocabulary.roles or row.numbers.isdisjoint({"verbs", "interactions"}):
             return False
@@ -226,13 +216,11 @@ class Conversion:
         for name, value in self._context.options.items():
             if name not in row.options:
                 fitting = ", ".join(each.name for each in FORMATS.values() if name in each.options)
-                raise UsageError(
-                    f"{arg(name, None if value is True else value)} is not for {row.name}, but for {fitting}"
-                )
+                option = arg(name, None if value is True else value)
+                raise UsageError(f"{option} is not for {row.name}, but for {fitting}")
 
     def _check(self, record: Record) -> None:
-        """Raise `DataError` for the first problem of a record. Labels must be the dataset's, unless any is accepted
-        because the file states them and no dataset was named (`Context.open_names`)."""
+        """Raise `DataError` for the first problem of a record, such as a label that the dataset does not have."""
         vocabulary = None if self._context.open_names else self._context.vocabulary
         # The fast check does not look at labels. It suffices where they come from the dataset's own numbering.
         if _passes_fast_check(record) and not (self._any_names and vocabulary):
@@ -253,21 +241,15 @@ def _can_hold(row: Format, vocabulary: Vocabulary) -> bool:
     if not row.dataset or not row.reads:
         return False
     row_vocabulary = load(row.dataset)
-    if (row_vocabulary.verbs, row_vocabulary.objects, row_vocabulary.interactions) == (
-        vocabulary.verbs,
-        vocabulary.objects,
-        vocabulary.interactions,
-    ):
+    if all(getattr(row_vocabulary, kind) == getattr(vocabulary, kind) for kind in NUMBERED):
         return True
-    return (
-        row.numbers == {"verbs", "objects"} and row.numbers <= vocabulary.numbering.keys() and not row_vocabulary.roles
-    )
+    declares_numbers = row.numbers == {"verbs", "objects"} and row.numbers <= vocabulary.numbering.keys()
+    return declares_numbers and not row_vocabulary.roles
 
 
 def _passes_fast_check(record: Record) -> bool:
-    """Return whether a fast check finds nothing wrong with a record: its image id is not blank, boxes have four
-    numbers, all numbers are finite, sizes positive, and triplets point at boxes. A record that fails it may be valid
-    nevertheless, and is then checked in full."""
+    """Return whether a record is good for sure: boxes have four numbers, all are finite, triplets point at boxes, and
+    so on. A record that fails it may be valid nevertheless, and is then checked in full."""
     hois, boxes = record["hois"], record["boxes"]
     try:
         # A sum is finite only if all its numbers are, and summing is faster than a look at each.
@@ -297,14 +279,11 @@ IMAGE_NAMES = {"hico": re.compile(r"HICO_(test|train)2015_\d{8}")}
 
 
 def _find_doubt(records: Sequence[Record], vocabulary: Vocabulary, *, predicted: bool, by_pair: bool) -> str:
-    """Return a text with the evidence that a file, read with the vocabulary's numbers, is of another dataset; "" if it
-    seems to be of this one.
+    """Return the evidence that a file, read with the vocabulary's numbers, is of another dataset; "" for none.
 
-    records: the file's first ones. predicted: whether they are predictions. by_pair: whether the file numbers verbs and
-    objects separately; if it numbers interactions, every number is one, and only the images' names are evidence.
-    Ground truth is of this dataset if more than half of its triplets are among its interactions. A poor detector
-    predicts any pair of verb and object, so of predictions only the best of each image counts, and it is also enough if
-    more than half of the images have the dataset's names."""
+    by_pair: whether the file numbers verbs and objects separately; else only the images' names are evidence. Ground
+    truth is of this dataset if more than half of its triplets are among its interactions. Of predictions only the best
+    of each image counts, and it is enough if more than half of the images have the dataset's names."""
     names = IMAGE_NAMES.get(vocabulary.name)
     named_count = sum(names is not None and names.fullmatch(str(record["image_id"])) is not None for record in records)
     checked = []

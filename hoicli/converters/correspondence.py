@@ -18,8 +18,7 @@ from hoicli.records.parsing import Record
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """Write the matrix of a dataset's interactions: 1 where a verb and an object are one, 0 where they are none. The
-    records do not change it: they are only read to count triplets that are no interaction of the dataset."""
+    """Write the matrix of a dataset's interactions. Records are only read to count triplets that are none of them."""
     vocabulary = context.vocabulary
     for record in records:
         for hoi in record["hois"]:

@@ -54,9 +54,8 @@ def sniff(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image of the context's split ("test" or "train") in HICO-DET's MATLAB files, also for
-    images without a box. anno_bbox.mat and anno.mat may come in either order, as `source` and its companion; anno.mat
-    by itself gives records of whole images, without boxes."""
+    """Yield one record for each image of the context's split in HICO-DET's MATLAB files, also for images without a box.
+    The two files may come in either order; anno.mat by itself gives records without boxes."""
     file_of = _files_by_variable([source, *source.companions])
     if file_of.keys().isdisjoint(BOX_VARIABLES):  # anno.mat by itself
         yield from _whole_images(file_of, source, context)
@@ -87,8 +86,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _whole_images(file_of: dict[str, Source], source: Source, context: Context) -> Iterator[Record]:
-    """Yield the records of anno.mat by itself: image-level labels without boxes. file_of: the file that holds each
-    MATLAB variable, by the variable's name. source: the file given first, for messages."""
+    """Yield the records of anno.mat by itself: image-level labels without boxes. file_of: the file of each variable."""
     labels = _image_labels(file_of, context) or {}
     context.announce(
         f"{source.name}: labels of whole images, without boxes ({arg('protocol', 'hico-image')}, hico-image-ko)"
@@ -105,8 +103,7 @@ def _whole_images(file_of: dict[str, Source], source: Source, context: Context) 
 
 
 class _Labels(NamedTuple):
-    """The image-level labels of an image, as 0-based ids of interactions in ascending order. happening: what is seen in
-    the image. ambiguous: what the annotators did not agree on."""
+    """The image-level labels of an image, as ascending ids: what is seen in it, and what is not agreed on."""
 
     happening: list[int]
     ambiguous: list[int]
@@ -130,8 +127,7 @@ class _Image:
         self._vocabulary = vocabulary
 
     def interaction_id(self, number: Any, field: str) -> int:
-        """Return the 0-based id of the interaction that the file calls `number`, counting from 1. Raises `DataError`
-        that names the field for a number of no interaction."""
+        """Return the 0-based id of the interaction that the file calls `number`, from 1. Raises `DataError`."""
         return entry(range(len(self._vocabulary.interactions)), number, field, base=1)
 
     def add(
@@ -139,9 +135,7 @@ class _Image:
     ) -> None:
         """Add the boxes and triplets of one interaction to the image.
 
-        interaction: its 0-based id. people, objects: its boxes. pairs: which person's box belongs to which object's,
-        as (field, (index among people, index among objects)); the field is its place in the file, for messages. base:
-        the number of the first box in these indices, 0 or 1."""
+        pairs: (place in the file, (index among people, index among objects)). base: of these indices."""
         verb, label = self._vocabulary.interactions[interaction]
         for field, (person, object_) in pairs:
             person_box = entry(people, person, field, base=base)
@@ -161,8 +155,7 @@ class _Image:
 
 
 def _add_hoi(image: _Image, row: tuple[Any, ...], field: str) -> None:
-    """Add one annotated interaction of anno_bbox.mat to an image. row: the values of the fields id, bboxhuman,
-    bboxobject, connection and invis of its struct. field: where the struct is in the file, for messages."""
+    """Add one annotated interaction of anno_bbox.mat to an image. row: the values of its struct, `hois` of `read`."""
     number, human_structs, object_structs, connection, invis = row
     interaction = image.interaction_id(_number(number), f"{field}.id")
     image.interactions.add(interaction)
@@ -180,8 +173,7 @@ def _boxes(value: Any, field: str) -> list[Box]:
 
 
 def _pairs(value: Any, field: str) -> list[tuple[float, float]]:
-    """Return (human's number, object's number) of each row of a connection matrix [n, 2], which says whose boxes belong
-    together; an empty list for MATLAB's []. Raises `DataError` for a value of another shape."""
+    """Return (human's number, object's number) of each row of a connection matrix [n, 2]. Raises `DataError`."""
     if not isinstance(value, Numbers) or (value.data and value.shape[1:] != (2,)):
         raise DataError("is no n x 2 matrix; fetch the file again", field=field)
     numbers = value.flat()  # MATLAB stores a matrix column by column: first all humans, then all objects
@@ -215,8 +207,7 @@ def _rows(value: Any, names: Sequence[str], field: str) -> list[tuple[Any, ...]]
 
 
 def _files_by_variable(sources: list[Source]) -> dict[str, Source]:
-    """Return the file that holds each MATLAB variable of HICO-DET, by the variable's name. Raises `DataError` for a
-    file without any, and for a variable that two files have."""
+    """Return the file of each MATLAB variable. Raises `DataError` for a file without any, and for repeated ones."""
     file_of: dict[str, Source] = {}
     for source in sources:
         variable_names = variables(source) if source.kind == "mat" else {}
@@ -231,8 +222,7 @@ def _files_by_variable(sources: list[Source]) -> dict[str, Source]:
 
 
 def _images(file_of: dict[str, Source], name: str, context: Context) -> list[tuple[Any, ...]]:
-    """Return the fields (filename, size, hoi) of each image in a variable. name: bbox_test or bbox_train. file_of: the
-    file of each variable. Raises `DataError` if no file has the variable."""
+    """Return (filename, size, hoi) of each image in a variable. Raises `DataError` if no file has the variable."""
     if name not in file_of:
         other = next(other for other in BOX_VARIABLES if other in file_of)
         split = other.removeprefix("bbox_")
@@ -243,9 +233,8 @@ def _images(file_of: dict[str, Source], name: str, context: Context) -> list[tup
 
 
 def _image_labels(file_of: dict[str, Source], context: Context) -> dict[str, _Labels] | None:
-    """Return the image-level labels of each image of the split by file name, or None if anno.mat is not among the
-    files; a note says so. file_of: the file of each variable. Raises `DataError` for an anno.mat that lacks a variable,
-    or whose interactions are not the dataset's."""
+    """Return the image-level labels of each image of the split by file name; None without anno.mat, as a note says.
+    Raises `DataError` for an anno.mat that lacks a variable, or whose interactions are not the dataset's."""
     split, other = ("test", "train") if context.split == "test" else ("train", "test")
     taken = f"anno_{split}" if file_of.keys().isdisjoint(BOX_VARIABLES) else f"bbox_{split}"
     context.announce(f"taking {taken}, the {split} split; {context.how_to_take(other)} takes the other")
@@ -269,8 +258,7 @@ def _image_labels(file_of: dict[str, Source], context: Context) -> dict[str, _La
 
 
 def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
-    """Raise `DataError` unless list_action, the file's list of interactions, has those of the vocabulary in the same
-    order: only then do the file's numbers mean them. actions: the variable's content."""
+    """Raise `DataError` unless list_action has the interactions of the vocabulary in the same order."""
     rows = _rows(actions, ("vname", "nname"), "list_action")
     actions_listed = [" ".join(normalise(str(text)) for text in texts) for texts in rows]
     expected = [" ".join(pair) for pair in vocabulary.interactions]
@@ -283,8 +271,7 @@ def _check_actions(actions: Any, vocabulary: Vocabulary) -> None:
 
 
 def _file_names(value: Any, field: str) -> list[str]:
-    """Return the file names in a MATLAB cell array. Raises `DataError` for other content, and for a name that occurs
-    twice."""
+    """Return the file names in a MATLAB cell array. Raises `DataError` for other content and for a repeated name."""
     names: list[str] = value.items if isinstance(value, Cells) else []
     if not names or {*map(type, names)} != {str}:
         raise DataError("is no list of file names; fetch the file again", field=field)
@@ -298,8 +285,7 @@ def _labels(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -
     """Return the image-level labels of each image, by file name.
 
     matrix: [interactions, images], in which 1 means that the interaction happens in the image, 0 that it is ambiguous,
-    -1 that it does not happen, and NaN that nobody looked. files: the name of the image of each column. shape: that
-    which the matrix must have. field: its name, for messages."""
+    -1 that it does not happen, and NaN that nobody looked."""
     if not isinstance(matrix, Numbers) or matrix.shape != shape:
         problem = f"is no matrix of {shape[0]} interactions by {shape[1]} names ({field.replace('anno', 'list')})"
         raise DataError(f"{problem}; fetch the file again", field=field)
@@ -312,8 +298,7 @@ def _labels(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -
 
 
 def _load_variable(file_of: dict[str, Source], name: str, understand: Callable[[Any], T]) -> T:
-    """Read a MATLAB variable, and return what the function `understand` makes of its content. An error that it raises
-    gets the name of the variable's file. file_of: the file of each variable. name: the variable."""
+    """Return what the function `understand` makes of a MATLAB variable. Its errors get the name of the file."""
     return run_step(lambda: understand(load(file_of[name], name)), file_of[name], "")
 
 
@@ -321,8 +306,7 @@ def _load_variable(file_of: dict[str, Source], name: str, understand: Callable[[
 
 
 def read_list(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image of the context's split in anno_list.json, which holds both splits. Raises
-    `DataError` if no image is of this split."""
+    """Yield one record for each image of the context's split in anno_list.json. Raises `DataError` if there is none."""
     images_in_split = Counter[bool]()  # how many images are of the context's split (True), and of the other (False)
 
     def build(item: dict[str, Any]) -> Record | None:
@@ -351,8 +335,7 @@ def read_list(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _add_listed_pairs(image: _Image, hois: list[dict[str, Any]]) -> None:
-    """Add the boxes and triplets of an image in anno_list.json. hois: its interactions, each with its boxes and their
-    connections; one that is invisible has none."""
+    """Add the boxes and triplets of an image in anno_list.json; an interaction that is invisible has none."""
     for index, hoi in enumerate(hois):
         field = f".hois[{index}]"
         interaction = image.interaction_id(hoi["id"], f"{field}.id")

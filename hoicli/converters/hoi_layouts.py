@@ -24,8 +24,7 @@ class Layout:
     images show, "none" where boxes have no class and the interactions' numbers tell it. verbs: the number of the first
     verb, or the name of an order of V-COCO's action-roles (in VCOCO_ORDERS). shift: the four numbers that are
     subtracted from a box of ground truth. scored: whether the format holds predictions. strays: whether interactions
-    that point at no box are known to occur; they are then left out and counted, and are an error in other formats.
-    """
+    that point at no box are known to occur; they are then left out and counted, and are an error in other formats."""
 
     image: tuple[str, ...] = ("file_name",)
     boxes: tuple[str, ...] = ("annotations",)
@@ -55,8 +54,7 @@ IMAGE_KEYS = ("file_name", "filename", "image_id")
 
 
 def _predictions(verbs: int | str, **further_fields: Any) -> Layout:
-    """Return the layout of a list of predictions that may use any of the known keys. verbs: how verbs are numbered, as
-    in `Layout`. further_fields: other fields of `Layout`."""
+    """Return the layout of a list of predictions that may use any of the known keys."""
     return Layout(boxes=BOX_KEYS, hois=HOI_KEYS, kept_keys=(), verbs=verbs, scored=True, **further_fields)
 
 
@@ -94,14 +92,12 @@ LAYOUTS["gen-vlkt"] = replace(LAYOUTS["cdn"], objects="none")
 
 
 def key_of(item: dict[str, Any], keys: tuple[str, ...]) -> str:
-    """Return the first of `keys` that an item has. If it has none, return the first key: the look-up of it will then
-    fail with a message that names it."""
+    """Return the first of `keys` that an item has; without any the first key, whose look-up then fails."""
     return next((key for key in keys if key in item), keys[0])
 
 
 def object_numbers(source: Source, layout: Layout, context: Context) -> Numbers[str]:
-    """Return the object label that each category number of a box means; "" is the label of a query without an object,
-    which only files that number objects from 0 have."""
+    """Return the object label that each category number of a box means, "" for a query without an object."""
     if layout.objects in ("own", "none"):
         return Numbers.count_from(context.vocabulary.objects)
     if layout.objects != "first":

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -46,7 +46,6 @@ from hoicli.converters.context import (
     image_record,
     pick_keys,
     require_scores,
-    unknown_number,
 )
 from hoicli.converters.hoi_layouts import (
     BOX_KEYS,
@@ -70,9 +69,8 @@ from hoicli.vocabulary.datasets import VCOCO_ORDERS
 
 
 def rows_under(source: Source, key: str, limit: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the dictionaries in the list that each item of a file has under a key, such as an image's interactions.
-    limit: how many items to look at, None for all. End without an error at a broken item, which reading the file will
-    report."""
+    """Yield the dictionaries in the list that each item of a file has under a key, such as an image's interactions. End
+    without an error at a broken item, which reading the file will report."""
     try:
         for _, item in islice(source.items(), limit):
             rows = item.get(key) if isinstance(item, dict) else None
@@ -95,8 +93,7 @@ def is_vcoco(source: Source) -> bool:
 
 
 def is_query_list(source: Source) -> bool:
-    """Return whether a file is CDN's list of predictions, which calls an image's file `filename`, or the same without
-    names of images, as QPIC has it."""
+    """Return whether a file is CDN's list of predictions, or the same without names of images, as QPIC has it."""
     return source.first_has("hoi_prediction", "filename") or (
         source.first_has("hoi_prediction", "predictions") and _is_nameless(source)
     )
@@ -108,8 +105,7 @@ def _is_nameless(source: Source) -> bool:
 
 
 def has_classes(source: Source) -> bool:
-    """Return whether the boxes in a file of predictions have object classes, as CDN writes them; also True for a file
-    without any box."""
+    """Return whether the boxes in a file of predictions have object classes; also True without any box."""
     return not is_classless(source)
 
 
@@ -150,15 +146,6 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     reader.announce_low_numbers(source.name)
 
 
-class _Interactions(NamedTuple):
-    """The interactions of one image. rows: as the file has them. image: the image's file name. field: the key under
-    which the item has them, for messages."""
-
-    rows: list[dict[str, Any]]
-    image: Any
-    field: str
-
-
 class _ItemReader:
     """Makes the records of a file's items, which are in the layout of the file's format.
 
@@ -185,8 +172,7 @@ class _ItemReader:
         self._shift = context.truth_shift(layout.shift) if layout.shift else None
 
     def record(self, item: dict[str, Any]) -> Record:
-        """Return the record of an item, an image with its boxes and interactions. Raises `DataError`, with the field in
-        the item, for an image or a number that the format cannot have."""
+        """Return the record of an item, an image with its boxes and interactions. Raises `DataError` with the field."""
         layout = self._layout  # the keys that items of the format have, some in several spellings (`key_of`)
         name = item[key_of(item, layout.image)]
         box_key, hoi_key = key_of(item, layout.boxes), key_of(item, layout.hois)
@@ -195,7 +181,7 @@ class _ItemReader:
             raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco-list')} or ppdm-vcoco-list", field=".file_name")
         boxes = self._boxes(item[box_key], f".{box_key}")
         labels = [] if self._classless else self._labels(item[box_key], f".{box_key}")
-        hois = self._triplets(_Interactions(item[hoi_key], name, f".{hoi_key}"), boxes, labels)
+        hois = self._triplets(item[hoi_key], boxes, labels, name, f".{hoi_key}")
         if self._classless:  # the label of a box then comes from the interactions that it is in
             self._verbs_seen.update(hoi["verb"] for hoi in hois)
             return _classify_boxes(name, boxes, hois, self._context)
@@ -216,8 +202,7 @@ class _ItemReader:
         return record if self._roles else {**record, "image_id": image_id}
 
     def _boxes(self, rows: list[dict[str, Any]], field: str) -> list[list[Any]]:
-        """Return an item's boxes as [x1, y1, x2, y2], those of predictions as floats. rows: the item's boxes, each with
-        its "bbox". field: where they are in the item, for messages."""
+        """Return an item's boxes as [x1, y1, x2, y2], those of predictions as floats."""
         box_form = self._context.options.get("box_form")
         boxes = [
             corners(row["bbox"], f"{field}[{index}].bbox", self._shift, box_form) for index, row in enumerate(rows)
@@ -225,21 +210,19 @@ class _ItemReader:
         return [[*map(float, box)] for box in boxes] if self._layout.scored else boxes
 
     def _labels(self, rows: list[dict[str, Any]], field: str) -> list[str | None]:
-        """Return the label of each of an item's boxes, None for a box that marks a query without an object. rows: the
-        item's boxes, each with its "category_id". field: where they are in the item, for messages."""
+        """Return the label of each of an item's boxes, None for a box that marks a query without an object."""
         return [
             self._objects.name(row["category_id"], f"{field}[{index}].category_id") or None
             for index, row in enumerate(rows)
         ]
 
     def _triplets(
-        self, interactions: _Interactions, boxes: list[list[Any]], labels: list[str | None]
+        self, rows: list[dict[str, Any]], boxes: list[list[Any]], labels: list[str | None], image: Any, field: str
     ) -> list[dict[str, Any]]:
         """Return the triplets of an item's interactions; those that point at no box are left out and counted.
 
         boxes, labels: of the item. The verb of a triplet is (verb, object) if boxes have no class. A file has hundreds
         of thousands of interactions, so the usual values are handled here, and a function is called only for others."""
-        rows, image, field = interactions
         roles, scored, verb_key = self._roles, self._layout.scored, self._layout.verb
         verb_of: Mapping[int, Any] = self._verbs.names
         triplets, count = [], len(boxes)
@@ -273,23 +256,20 @@ class _ItemReader:
         return triplets
 
     def _leave_out_stray(self, pair: tuple[int, int], boxes: list[list[Any]], field: str, image: Any) -> None:
-        """Count an interaction as left out because it points at no box of its image. In a format where this is not
-        known to happen (`Layout.strays`), raise `DataError` that names the field.
-
-        pair: the indices of its subject and its object. boxes: those of the image. field: where the interaction is in
-        the item. image: the file name."""
+        """Count an interaction that points at no box; raise `DataError` unless the layout has `strays`."""
         subject, object_ = pair
         if not self._layout.strays:
             key, index = ("object_id", object_) if 0 <= subject < len(boxes) else ("subject_id", subject)
-            raise unknown_number(index, len(boxes), f"{field}.{key}", holder=f" in {image}")
+            raise DataError(
+                f"id {index}, but there are {len(boxes)} in {image}, counted from 0", field=f"{field}.{key}"
+            )
         what = "that point beyond the boxes of their image"
         if subject < 0 or (object_ < 0 and not self._roles):
             what = "without a subject or an object (index -1)"
         self._context.drop(f"interactions {what}", f"{self._context.place}{field}")
 
     def announce_low_numbers(self, file: str) -> None:
-        """Warn, in a note, if the numbers of interactions in a file whose boxes have no class may really be numbers of
-        verbs. Interactions are numbered up to 599 and verbs up to 116: all numbers were as low as those of verbs."""
+        """Add a note if all interactions of a file without boxes' classes are numbered as low as verbs are."""
         verb_count = len(self._context.vocabulary.verbs)
         numbers_seen = (number for number, pair in self._verbs.names.items() if pair in self._verbs_seen)
         highest = max(numbers_seen, default=verb_count)
@@ -301,8 +281,7 @@ class _ItemReader:
 
 
 def _announce(source: Source, layout: Layout, context: Context) -> None:
-    """Add the notes about what is assumed when a file of this layout is read. Raises `DataError` if the user chose a
-    format that would misread the file: HICO-DET's for V-COCO's ground truth, or GEN-VLKT's for boxes with classes."""
+    """Add the notes about what is assumed of a file. Raises `DataError` for a --from that would misread it."""
     if context.format == "hoia" and is_vcoco(source):
         problem = "is V-COCO in the HOI-A layout (COCO_ file names, verbs from 0)"
         raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco')} or ppdm-vcoco-gt", place=source.name)
@@ -323,11 +302,7 @@ def _announce(source: Source, layout: Layout, context: Context) -> None:
 
 
 def _classify_boxes(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]], context: Context) -> Record:
-    """Return the record of an image whose file states no classes for its boxes: they come from its interactions. Boxes
-    that no interaction uses are left out and counted.
-
-    name: the image's file name. boxes: as the file has them. hois: its triplets, whose "verb" is (verb, object label);
-    they are taken apart."""
+    """Return the record of an image whose boxes get their classes from its interactions. Others are counted."""
     used, table = set[int](), BoxTable(context.subject)
     for hoi in hois:
         verb, label = hoi.pop("verb")
@@ -378,9 +353,8 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _usual_objects(layout: Layout, context: Context) -> dict[int, int]:
-    """Return, for each number that a layout writes for objects of a dataset without a `numbering`, the object's 0-based
-    id in the dataset. The numbers are COCO's ids or, for objects that are not COCO's, count from 1 in the dataset's
-    order; a note then says so. Empty for a layout that writes the 0-based ids themselves."""
+    """Return the 0-based id of the object that each number which a layout writes means, without a `numbering`. They are
+    COCO's ids or, of objects that are not COCO's, count from 1, as a note says."""
     vocabulary = context.vocabulary
     if layout.objects != "coco-id":
         return {}

@@ -31,9 +31,7 @@ def identify_images(records: Records, context: Context, taken: Set[str] = frozen
     """Yield (file, record) with the image ids that --id asks for (`context.id_rule`). Without --id, an image keeps its
     id, unless images in different folders have the same base name: then its id is the path of its file.
 
-    records: (file, record) as the format's reader yields them. taken: the ids of the records that were yielded before
-    and found valid; the caller adds to this set meanwhile. The error about an image whose name does not end in the
-    number that --id asks for goes to the context's policy: it is raised, or counted and skipped."""
+    taken: ids yielded before, to which the caller adds meanwhile. An error goes to the context's policy."""
     if not context.id_rule:
         yield from _resolve_same_names(records, context, taken)
     for file, record in records:
@@ -42,8 +40,7 @@ def identify_images(records: Records, context: Context, taken: Set[str] = frozen
 
 
 def known_size(record: Record, context: Context) -> tuple[float, float] | None:
-    """Return (width, height) in pixels that --image-list gives for a record's image, None if it has none. The image is
-    looked up under the id that `identify_images` will give it, then under its present id."""
+    """Return (width, height) that --image-list gives for a record's image, by its later or its present id."""
     if context.truth and not context.image_sizes:
         listed = replace(context)
         take_truth_as_list(listed)
@@ -53,9 +50,8 @@ def known_size(record: Record, context: Context) -> tuple[float, float] | None:
 
 
 def _image_id_by_rule(record: Record, rule: str) -> str | int:
-    """Return the id of an image by a rule of --id, a name in ID_RULES. The rule is applied to the file name, or to the
-    present id if there is none; the rule "number" takes an integer `img_id` first. Raises `DataError` if that rule
-    finds no number."""
+    """Return the id of an image by a rule of --id, a name in ID_RULES. It is applied to the file name, else to the
+    present id; "number" takes an integer `img_id` first. Raises `DataError` if that rule finds no number."""
     if rule == "number" and type(record.get("img_id")) is int:
         return int(record["img_id"])
     name = record.get("file_name") or str(record["image_id"])
@@ -66,10 +62,8 @@ def _image_id_by_rule(record: Record, rule: str) -> str | int:
 
 
 def _resolve_same_names(records: Records, context: Context, taken: Set[str]) -> Records:
-    """Yield (file, record) as `identify_images` does without --id: with the path of the image's file as its id, if any
-    two images of different folders have the same base name. From the first image in a folder on, records wait in a
-    temporary file until all are read, since only then it is known whether two names are the same. taken: the ids of
-    the records that were yielded before."""
+    """Yield (file, record) as `identify_images` does without --id. From the first image in a folder on, records wait in
+    a temporary file until all are read, since only then it is known whether two names are the same."""
     for file, record in records:
         if _path_in_folder(record, context):
             break
@@ -98,9 +92,8 @@ def _resolve_same_names(records: Records, context: Context, taken: Set[str]) -> 
 
 
 def _path_in_folder(record: Record, context: Context) -> str:
-    """Return the path of an image's file without its extension, as an image id that tells folders apart. Return "" if
-    the file name has no folder or the image's id is not its base name, and for hoicli's own records, whose ids were
-    chosen by who wrote them."""
+    """Return the path of an image's file without its extension, as an id that tells folders apart. Return "" if the
+    file name has no folder or the image's id is not its base name, and for hoicli's own records."""
     name, image_id = record.get("file_name"), record["image_id"]
     if context.format == "records" or type(name) is not str or not {"/", "\\"} & set(name):
         return ""
@@ -149,8 +142,7 @@ def take_truth_as_list(context: Context) -> str:
 def images_by_position(count: int, what: str, source: Source, context: Context) -> Sequence[str]:
     """Return the ids of the images that the rows or columns of a matrix, or the items of a list, stand for, in order:
     those of `--image-list`, else HICO-DET's test images if a matrix has as many, else those of the command's ground
-    truth; a note says which. count: the number of rows, columns or items. what: "rows", "columns" or "items". Raises
-    `DataError` unless there are as many images."""
+    truth; a note says which. what: "rows", "columns" or "items". Raises `DataError` unless there are as many images."""
     images, name = context.images, arg("image_list")
     if images is None and what != "items":  # no released code lists the items by the names of their images
         images, name = context.vocabulary.test_images, "the HICO-DET test list"
@@ -168,9 +160,7 @@ def images_by_position(count: int, what: str, source: Source, context: Context) 
 
 
 def _listed_images(source: Source, context: Context) -> Records:
-    """Return (file, record) of each image in the file of --image-list, with the ids that `identify_images` gives. A
-    text file has one name on each line. Ground truth is read with settings of its own, so that the context keeps those
-    of the file that is converted."""
+    """Return (file, record) of each image in the file of --image-list, which is read with settings of its own."""
     if source.kind == "unknown" and source.path != "-":
         names = [_listed_name(line) for line in source.lines()]
         records: Iterator[Record] = iter([{"image_id": image_id_of(name), "file_name": name} for name in names])
@@ -204,9 +194,8 @@ class NumberedImages:
             _ = self._image_id_of  # computed here for the error that it may raise
 
     def record(self, image: Any) -> Record:
-        """Return the keys of a record that say which image it is about: its id, and its file name if it was called by
-        one, or its number as `img_id` if --image-list has such numbers. image: a number or a file name, as in the file.
-        Raises `DataError` for an unknown number, and for what is neither."""
+        """Return the keys of a record that say which image it is about: its id, and its file name or its number as
+        `img_id`. Raises `DataError` for an unknown number, and for what is neither."""
         image = number_or_name(image)
         if type(image) is str and image:
             image_id = image_id_of(image)
@@ -223,9 +212,8 @@ class NumberedImages:
     @cached_property
     def _image_id_of(self) -> Mapping[int, str]:
         """Return the image id of each image number. Numbers are the `img_id`s in --image-list; without these, those at
-        the end of its names (12 of img_12); without a list, those of HICO-DET's test images, or in another
-        dataset those of the command's ground truth, and a note says so. Raises `DataError` if two images have one
-        number, or if nothing says what numbers mean."""
+        the end of its names (12 of img_12); without a list, those of HICO-DET's test images, or in another dataset
+        those of the command's ground truth, and a note says so. Raises `DataError` without them."""
         context = self._context
         if not context.vocabulary.test_images and take_truth_as_list(context) == arg("gt"):
             context.announce(

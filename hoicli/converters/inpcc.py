@@ -62,8 +62,7 @@ COLUMNS = ("scores", "boxes", "keys")
 
 
 def sniff(source: Source) -> bool:
-    """Return whether a file holds predictions of the INP-CC family: a dictionary with scores, boxes and keys, or one of
-    lists of rows of numbers by image."""
+    """Return whether a file holds predictions of the INP-CC family: columns by interaction, or rows by image."""
     if source.kind not in ("json-object", "pickle") or not source.mapping:
         return False
     if _has_columns(source):
@@ -134,8 +133,7 @@ def _gather_rows(
 
 def _interaction_rows(columns: list[dict[int, Any]], hoi: int) -> Record:
     """Return the rows of one interaction in preds.pkl, and the image of each: {"hoi", "images", "rows"}; a row is
-    [interaction id, score, 8 numbers]. columns: what the file has under each of COLUMNS, by interaction. Raises
-    `DataError` with the place of a value that is wrong."""
+    [interaction id, score, 8 numbers]. Raises `DataError` with the place of a value that is wrong."""
     scores, boxes, keys = (
         read_list(column.get(hoi, []), f".{name}[{hoi}]") for name, column in zip(COLUMNS, columns, strict=True)
     )
@@ -152,8 +150,7 @@ def _interaction_rows(columns: list[dict[int, Any]], hoi: int) -> Record:
 
 
 def _hoi_id(key: Any, field: str, source: Source) -> int:
-    """Return a key of preds.pkl, which is an interaction's id as a number or text, as an integer. Raises `DataError`
-    for any other key."""
+    """Return a key of preds.pkl, an interaction's id, as an integer. Raises `DataError` for any other key."""
     number = number_or_name(key)
     if type(number) is not int:
         raise DataError(f"key {shorten_value(key)} is no HOI id; they are integers", place=source.name, field=field)
@@ -188,8 +185,7 @@ class Item(NamedTuple):
 
 
 def read_outputs(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image in the source and its `companions`: the triplets that INP-CC's PostProcess makes
-    of a network's raw outputs."""
+    """Yield one record for each image in the source and its `companions`, as INP-CC's PostProcess makes them."""
     process = _PostProcess(context)
     images = NumberedImages(source, context)
     for path in (source.path, *(companion.path for companion in source.companions)):
@@ -225,9 +221,8 @@ class _PostProcess:
         self.box_counts = Counter[str]()
 
     def columns(self, item: Item, size: tuple[float, float], interactions: list[tuple[str, str]]) -> dict[str, Any]:
-        """Return the boxes, labels and triplets of an image under the keys that they have in a record. size: (height,
-        width) in pixels. interactions: (verb, object) of each column of the logits. Raises `DataError` for numbers that
-        no network gives, and for too many triplets."""
+        """Return the boxes, labels and triplets of an image, as a record has them. size: (height, width) in pixels.
+        Raises `DataError` for numbers that no network gives, and for too many triplets."""
         _check_numbers(item)
         relative = item.boxes  # [queries, 8]: the person's box, then the object's
         shares = box_corners(relative.reshape(-1, 4), self._box_form, None).reshape(-1, 8)  # corners in shares of sides
@@ -248,8 +243,7 @@ class _PostProcess:
         return pairs.columns
 
     def _triplet_scores(self, logits: Floats, box_scores: Floats) -> Floats:
-        """Return the score of each interaction for each query [Q, C]: the sigmoid or softmax of the logit, times a
-        power (--lambda) of the query's box score. logits: [Q, C]. box_scores: [Q]."""
+        """Return [Q, C] the scores of each query: the sigmoid or softmax times a power of the box score."""
         with np.errstate(invalid="ignore"):  # softmax of a row of -inf is NaN, which is above no threshold
             scores: Floats = self._activation(logits) * (box_scores**self._power)[:, np.newaxis]
         return scores
@@ -266,8 +260,7 @@ class _PostProcess:
 
 
 def _check_numbers(item: Item) -> None:
-    """Raise `DataError` with the place of the first number of an image that no network gives: box scores outside 0 to
-    1, boxes that are not finite, logits that are NaN or plus infinity."""
+    """Raise `DataError` with the place of the first number of an image that no network gives."""
     is_probability = (item.box_scores >= 0) & (item.box_scores <= 1)
     _require(is_probability, item.box_scores, "box_scores", "no probability; save its sigmoid")
     _require(np.isfinite(item.boxes), item.boxes, "pred_boxes")
@@ -275,9 +268,8 @@ def _check_numbers(item: Item) -> None:
 
 
 def _tell_form(counts: Counter[str], context: Context) -> None:
-    """Add notes on how pred_boxes was read, how many boxes were clipped (`_PostProcess.box_counts`), and whether their
-    four numbers look like corners: nearly all have x1 < x2 and y1 < y2 inside the image. As centre and size, nearly all
-    boxes would then be wider than their centre's distance from the left edge, which no detector predicts."""
+    """Add notes on how pred_boxes was read, how many were clipped, and whether they look like corners. Nearly all would
+    then, as centre and size, be wider than their centre's distance from the left."""
     boxes, clipped, corners = (f"{counts[kind]:,}" for kind in ("boxes", "clipped", "corners"))
     form_given = "box_form" in context.options
     if not form_given:
@@ -335,8 +327,7 @@ class _Outputs:
         raise self._error("pred_logits", problem)
 
     def images(self) -> Iterator[tuple[str, Item]]:
-        """Yield (place in the file, output for one image) for each image of the file. Raises `DataError` if an array is
-        missing, or does not have the shape that pred_logits implies."""
+        """Yield (place in the file, output) for each image. Raises `DataError` for a missing array or another shape."""
         shapes = {"pred_logits": (len(self.interactions),), "pred_boxes": (8,), "box_scores": ()}
         query_arrays = [self._image_blocks(name, self._queries, *shape) for name, shape in shapes.items()]
         ids = [Path(self._source.path).stem] * (1 if not self._batch else self._batch[0])
@@ -351,9 +342,8 @@ class _Outputs:
             yield (f"[{index}]" if self._batch else ""), Item(image, size, logits, boxes, scores)
 
     def _image_blocks(self, name: str, *image_shape: int, kinds: str = "fiu") -> NDArray[Any]:
-        """Return an array with one block for each image, [B, *image_shape]. In the file it may have more or fewer sides
-        of length 1. kinds: NumPy's letters of the types that are allowed (i integers, f floats, U text). Raises
-        `DataError` for another shape or type."""
+        """Return an array with one block for each image, [B, *image_shape]. Sides of length 1 do not count. kinds:
+        NumPy's letters of the allowed types. Raises `DataError` for another shape or type."""
         array, expected = self._array(name), (*self._batch, *image_shape)
         if [side for side in array.shape if side != 1] != [side for side in expected if side != 1]:
             raise self._error(name, f"shape {list(array.shape)}, but pred_logits makes it {list(expected)}")
@@ -364,9 +354,8 @@ class _Outputs:
 
 
 def _checked_size(size: Any, record: Record, context: Context) -> list[float]:
-    """Return [height, width] of an image in pixels for its record, whole numbers as integers. size: (height, width)
-    that the file states, None to take that of --image-list. Raises `DataError` if neither knows it, or if it cannot be
-    the size of an image."""
+    """Return [height, width] of an image in pixels for its record, whole numbers as integers. size: what the file
+    states, None to take that of --image-list. Raises `DataError` if there is none."""
     if size is None:
         listed_size = known_size(record, context)
         if listed_size is None:
@@ -380,8 +369,7 @@ def _checked_size(size: Any, record: Record, context: Context) -> list[float]:
 
 
 def _require(good: Any, array: Floats, name: str, problem: str = "numbers must be finite") -> None:
-    """Raise `DataError` with the place of the first number of an array that is not good, if there is one. good: for
-    each number whether it is. name: the array's, for the message."""
+    """Raise `DataError` with the place of the first number of an array that is not good. name: the array's."""
     if not good.all():
         position = np.argwhere(~good)[0].tolist()
         raise DataError(f"{array[tuple(position)]}: {problem}", field=f".{name}{position}")

@@ -36,7 +36,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +74,7 @@ def is_cells(source: Source) -> bool:
 
 
 def is_rows(source: Source) -> bool:
-    """Return whether a path is a folder of detections_*.mat with a row of five cells for each detection, and not with a
-    column for each image: the number of rows then is that of the object's interactions in every file."""
+    """Return whether a path is a folder of detections_*.mat with a row of five cells for each detection."""
     if source.kind != "folder":
         return False
     vocabulary, all_by_image = load_dataset("hico"), True
@@ -90,71 +90,59 @@ def is_rows(source: Source) -> bool:
 
 def read_cells(source: Source, context: Context) -> Iterator[Record]:
     """Yield one record for each image, also for one without detections, from a folder of detections_01.mat to _80.mat.
-    Each file is about one object class: a cell array [interactions of the object, images]. All files are read before
-    the first record, since every image has a column in each."""
+    Each file is about one object: a cell array [its interactions, images]. All are read before the first record."""
     if source.kind != "folder":
         raise DataError("is no folder; give the folder that holds detections_01.mat to _80.mat", place=source.name)
     vocabulary = context.vocabulary
     paths = _paths(source, vocabulary)
     if other_files := sorted({*os.listdir(source.path)} - {path.name for path in paths}):
         context.drop("other files of a folder", f"{source.name}/{other_files[0]}", len(other_files))
-    image_count = _count_columns(paths, vocabulary)
-    images = images_by_position(image_count, "columns", source, context)
-    interactions_of_objects = [vocabulary.interactions_of(name) for name in vocabulary.objects]
-
-    detections_of_objects = []
-    with Progress(source.name, total=len(paths), unit="file") as progress:
-        for interactions, path in sorted(zip(interactions_of_objects, paths, strict=True)):
-            detections_of_objects.append(_read_file(path, interactions, images, context))
-            progress.advance()
+    images = images_by_position(_count_columns(paths, vocabulary), "columns", source, context)
+    detections = _read_files(paths, source, context, partial(_read_file, images=images, context=context))
     context.announce(f"{source.name}: x2, y2 are taken for last pixels, as UPT writes them (caveat {LAST_PIXELS})")
     heads = [{"image_id": image_id} for image_id in images]
-    yield from _records(detections_of_objects, heads, source, context, caveats=[LAST_PIXELS])
+    yield from _records(detections, heads, source, context, caveats=[LAST_PIXELS])
 
 
 def read_rows(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image with a detection, by ascending number, from a folder of detections_01.mat to
-    _80.mat with a row for each detection."""
-    vocabulary, numbered_images = context.vocabulary, NumberedImages(source, context)
-    paths = _paths(source, vocabulary)
-    interactions_of_objects = [vocabulary.interactions_of(name) for name in vocabulary.objects]
-    columns_of_objects = []
-    with Progress(source.name, total=len(paths), unit="file") as progress:
-        for interactions, path in sorted(zip(interactions_of_objects, paths, strict=True)):
-            columns_of_objects.append(_read_flat_file(path, interactions, context))
-            progress.advance()
-    numbers = np.unique(np.concatenate([image for _, _, image in columns_of_objects]))
-    detections_of_objects = [
-        (rows, interaction, np.searchsorted(numbers, image).astype(np.int32))
-        for rows, interaction, image in columns_of_objects
-    ]
-    columns_of_objects.clear()
+    """Yield one record for each image with a detection, by ascending number, from a folder of files of flat rows."""
+    numbered_images = NumberedImages(source, context)
+    paths = _paths(source, context.vocabulary)
+    rows, interaction, image_number = _read_files(paths, source, context, partial(_read_flat_file, context=context))
+    numbers, image = np.unique(image_number, return_inverse=True)
     context.announce(f"{source.name}: scores are divided by 1000, by which PPDM's and GEN-VLKT's scripts multiply them")
     heads: list[Record | None] = []
     for number in numbers.tolist():
         heads.append(None)
         with context.policy.item(source.name):
             heads[-1] = numbered_images.record(number)
-    yield from _records(detections_of_objects, heads, source, context)
+    yield from _records((rows, interaction, image), heads, source, context)
 
 
-Detections = tuple[NDArray[Any], NDArray[np.int16], NDArray[np.int32]]
-"""N detections: rows [N, 9] of two boxes and a score, the interaction's id of each [N], the index of its image [N]."""
+Detections = tuple[NDArray[Any], NDArray[np.int16], NDArray[Any]]
+"""N detections: rows [N, 9] of two boxes and a score, the interaction's id of each [N], and its image [N], as an index
+or as the file's number."""
+
+
+def _read_files(
+    paths: Sequence[Path], source: Source, context: Context, read_file: Callable[[Path, list[int]], Detections]
+) -> Detections:
+    """Return the detections of all objects, by interaction. read_file: gets a path, and ids of interactions."""
+    interactions_of_objects = [context.vocabulary.interactions_of(name) for name in context.vocabulary.objects]
+    parts = []
+    with Progress(source.name, total=len(paths), unit="file") as progress:
+        for interactions, path in sorted(zip(interactions_of_objects, paths, strict=True)):
+            parts.append(read_file(path, interactions))
+            progress.advance()
+    rows, interaction, image = map(np.concatenate, zip(*parts, strict=True))
+    return rows, interaction, image
 
 
 def _records(
-    detections_of_objects: list[Detections],
-    heads: Sequence[Record | None],
-    source: Source,
-    context: Context,
-    **further_keys: Any,
+    detections: Detections, heads: Sequence[Record | None], source: Source, context: Context, **further_keys: Any
 ) -> Iterator[Record]:
-    """Yield the record of each image, with its triplets by interaction.
-
-    detections_of_objects: the detections of each object, whose interactions ascend; the list is emptied, since memory
-    is short. heads: for each image the keys that say which it is, None to leave it out. further_keys: written last."""
-    rows, interaction, image = map(np.concatenate, zip(*detections_of_objects, strict=True))
-    detections_of_objects.clear()
+    """Yield the record of each image, by interaction. heads: keys of each record, None to leave it out."""
+    rows, interaction, image = detections
     if not len(rows):
         context.announce(f"{source.name}: every cell is empty, there is no detection at all; did what wrote it fail?")
     by_image = np.lexsort((interaction, image))  # by image, then interaction; else in the file's order
@@ -171,8 +159,7 @@ def _records(
 
 
 def _paths(source: Source, vocabulary: Vocabulary) -> list[Path]:
-    """Return the paths of detections_01.mat to _80.mat in a folder, one for each object in the dataset's order. Raises
-    `DataError` unless all are there."""
+    """Return the paths of detections_01.mat to _80.mat in a folder. Raises `DataError` unless all are there."""
     paths = [Path(source.path) / f"detections_{number:02d}.mat" for number in range(1, len(vocabulary.objects) + 1)]
     missing = [path for path in paths if not path.is_file()]
     if missing:
@@ -188,9 +175,8 @@ def _error(path: Path, problem: str) -> DataError:
 
 
 def _count_columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
-    """Return how many columns the cell array of each file has, which is the number of images. paths: one file for each
-    object. Only the headers are read, so that a wrong set of files fails before the work. Raises `DataError` for a file
-    whose cell array has not one row for each interaction of its object, or not as many columns as the first file's."""
+    """Return how many columns the cell array of each file has, which is the number of images. Only headers are read.
+    Raises `DataError` for a file whose cell array does not have the shape of its object's."""
     widths = list[int]()
     for path, name in zip(paths, vocabulary.objects, strict=True):
         variables_here = variables(Source(str(path)))
@@ -216,8 +202,7 @@ def _read_file(path: Path, interactions: Sequence[int], images: Sequence[str], c
     """Return the N detections in one object's file: rows [N, 9] of two boxes and a score, the interaction's id of each
     [N], and the column of its image [N].
 
-    interactions: the interaction's id of each row of cells. images: the image's id of each column. An error in a cell
-    names the cell as MATLAB does, all_boxes{row,column}, and goes to the context's policy."""
+    An error in a cell names the cell as MATLAB does, all_boxes{row,column}, and goes to the context's policy."""
 
     row_count = len(interactions)
 
@@ -248,14 +233,11 @@ def _read_file(path: Path, interactions: Sequence[int], images: Sequence[str], c
     return rows[good], np.array(interactions, dtype=np.int16)[row], column.astype(np.int32)
 
 
-def _read_flat_file(
-    path: Path, interactions: Sequence[int], context: Context
-) -> tuple[NDArray[Any], NDArray[np.int16], NDArray[np.int64]]:
+def _read_flat_file(path: Path, interactions: Sequence[int], context: Context) -> Detections:
     """Return the N detections in one object's file of flat rows: rows [N, 9] of two boxes and a score, the
     interaction's id of each [N], and the number of its image [N].
 
-    interactions: the ids of the object's interactions, ascending. An error in a row names its cell as MATLAB does,
-    all_boxes{row,column}, and goes to the context's policy."""
+    An error in a row names its cell as MATLAB does, all_boxes{row,column}, and goes to the context's policy."""
     source = Source(str(path))
     if VARIABLE not in variables(source):
         raise _error(path, "is missing; each file of the folder has it")
@@ -274,9 +256,8 @@ def _read_flat_file(
                 cell = cells[column * count + row]  # MATLAB stores cells column by column
                 numbers += map(float, _flat_cell(cell, width, path, f"{VARIABLE}{{{row + 1},{column + 1}}}"))
             if not numbers[8].is_integer() or abs(numbers[8]) > LARGEST:
-                raise DataError(
-                    f"{numbers[8]:g} is no image number", place=str(path), field=f"{VARIABLE}{{{row + 1},3}}"
-                )
+                field = f"{VARIABLE}{{{row + 1},3}}"
+                raise DataError(f"{numbers[8]:g} is no image number", place=str(path), field=field)
             if numbers[9] not in range(len(interactions)):
                 problem = f"interaction {numbers[9]:g}, but the object has {len(interactions)}, counted from 0"
                 raise DataError(problem, place=str(path), field=f"{VARIABLE}{{{row + 1},4}}")
@@ -307,14 +288,12 @@ LARGEST = 1 << 26
 
 
 def is_scores(source: Source) -> bool:
-    """Return whether a file may hold scores of whole images: a .npy file, or a MATLAB file with one matrix of which a
-    side is 600, the number of HICO's classes."""
+    """Return whether a file may hold scores of whole images: .npy, or a MATLAB file with one fitting matrix."""
     return source.kind == "npy" or (source.kind == "mat" and _score_matrix_name(source) is not None)
 
 
 def read_scores(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image in a matrix of scores of whole images, with a triplet for each of HICO's 600
-    classes. Its boxes are all alike and mean nothing."""
+    """Yield one record for each image in a matrix of scores, with a triplet for each of HICO's 600 classes."""
     scores = _scores(source)
     names = images_by_position(len(scores), "rows", source, context)
     vocabulary = context.vocabulary
@@ -337,8 +316,7 @@ def read_scores(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _scores(source: Source) -> Floats:
-    """Return the scores [N, 600] of N images in a file; there they may be [600, N], too. Raises `DataError` for another
-    shape or type."""
+    """Return the scores [N, 600] in a file, which may be [600, N] there. Raises `DataError` for other arrays."""
     if source.kind == "mat":
         name = _score_matrix_name(source)
         if name is None:
@@ -354,8 +332,7 @@ def _scores(source: Source) -> Floats:
 
 
 def _score_matrix_name(source: Source) -> str | None:
-    """Return the name of the only matrix in a MATLAB file of which a side is 600, the number of classes. Return None if
-    there is none or several, and for anno.mat (which has list_action): its matrices are labels and not scores."""
+    """Return the name of the only matrix in a MATLAB file with a side of 600, None for anno.mat or others."""
     variables_here = variables(source)
     matrices = [name for name, variable in variables_here.items() if variable.kind == "numbers"]
     fitting = [name for name in matrices if CLASSES in variables_here[name].shape]

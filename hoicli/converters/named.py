@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -70,8 +70,7 @@ NAMED: Mapping[str, NamedTruth] = rows_by_name("_ROWS (hoicli/converters/named.p
 
 
 def digest_of(total: int) -> str:
-    """Return eight hexadecimal digits that stand for a set of annotations. total: the sum of the hashes of all of them
-    (`records.fingerprint`), which does not depend on their order."""
+    """Return eight hexadecimal digits that stand for annotations. total: the sum of their hashes."""
     return hashlib.blake2b((total % (1 << 64)).to_bytes(8, "little"), digest_size=4).hexdigest()
 
 
@@ -80,9 +79,7 @@ def truth_settings(total: int | None, order: int = 0) -> dict[str, str]:
 
     `gt` is the digest of the annotations, after the name of the set if they are a published one's (hico-test-7cba1727).
     `listed` is the digest of the order of its items, in signatures of protocols whose results depend on that order; it
-    is left out if the order is the published set's. total: the sum of the annotations' hashes (`records.fingerprint`),
-    None if it is not known, which gives no settings. order: the sum of the hashes of the order, 0 if it plays no role.
-    """
+    is left out if the order is the published set's. total: the sum of the annotations' hashes, None for no settings."""
     if total is None:
         return {}
     digest = digest_of(total)
@@ -93,23 +90,16 @@ def truth_settings(total: int | None, order: int = 0) -> dict[str, str]:
 def also_listed(settings: Mapping[str, OneSetting], order: int) -> dict[str, OneSetting | str]:
     """Return the settings of a signature with one more order of the ground truth's items in `listed`.
 
-    A result may depend on several orders, such as that of the triplets and that of the boxes, and a signature has one
-    `listed` for all of them: the digest of the old `listed`, read as a number, plus the new order. order: the sum of
-    the hashes that stand for the order (`records.fingerprint`); 0 means that no order plays a role, and the settings
-    stay as they are. `listed` is left out if it then stands for the orders that the published set has itself."""
+    A signature has one `listed` for all orders that a result depends on: the digest of the old `listed`, read as a
+    number, plus the new order. order: the sum of the hashes of the order; 0 changes nothing."""
     if not order:
         return dict(settings)
     digest_before = int(str(settings.get(LISTED, "0")), 16)
     digest = digest_of(digest_before + order)
     others: dict[str, OneSetting | str] = {key: value for key, value in settings.items() if key != LISTED}
-    return others if digest in _published_orders(str(settings.get("gt"))) else {**others, LISTED: digest}
-
-
-def _published_orders(truth_setting: str) -> Sequence[str]:
-    """Return the digests of the orders in which a published set lists its items; none for other ground truth.
-    truth_setting: the value of `gt` in a signature, such as hico-test-7cba1727."""
+    truth_setting = str(settings.get("gt"))  # of a published set such as hico-test-7cba1727
     published_sets = (row for row in NAMED.values() if row.digest and truth_setting.endswith(f"-{row.digest}"))
-    return next((row.orders for row in published_sets), ())
+    return others if any(digest in row.orders for row in published_sets) else {**others, LISTED: digest}
 
 
 def folder() -> Path:

@@ -18,8 +18,7 @@ _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
 
 def whole_number(value: Any, field: str) -> int:
     """Return a value from a file as an integer; it may be an int, a NumPy integer, a float without a fraction, or text
-    of digits. Raises `DataError` that names the field for anything else: int() alone would read 0.9 as 0, "1_0" as 10
-    and true as 1."""
+    of digits. Raises `DataError` for others: int() would read 0.9 as 0, "1_0" as 10 and true as 1."""
     if type(value) is int:
         return value
     try:
@@ -39,8 +38,7 @@ NOTHING = "nothing (null, or missing)"
 
 
 def score_of(value: Any, field: str, image: str) -> float:
-    """Return a score from a file as a float; in the file it is a number, or text of one. Raises `DataError` that names
-    the image and the field for anything else. image: the image's name."""
+    """Return a score, a number or text of one, as a float. Raises `DataError` that names the image and the field."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -53,18 +51,19 @@ LARGEST = 1 << 63
 
 
 def shorten_value(value: Any) -> str:
-    """Return a value from a file as it appears in a message: a number, true, false or text in at most 60 characters;
-    for anything else, and for text that cannot be printed, the name of its type ("a list")."""
+    """Return a value from a file as it appears in a message: a number, True, False, None or text in at most 60
+    characters; for anything else, and for text that cannot be printed, the name of its type ("a list")."""
     if type(value) is int and abs(value) >= LARGEST:
         return "an integer of more than 63 bits"
-    plain_scalar = type(value) in (int, float, bool, type(None))
-    text = repr(value) if plain_scalar else str(value) if type(value) is str else ""
-    return text[:60] if text.isprintable() and text else f"a {type(value).__name__}"
+    if type(value) in (int, float, bool, type(None)):
+        return repr(value)
+    if type(value) is str and value.isprintable() and value:
+        return value[:60]
+    return f"a {type(value).__name__}"
 
 
 def finite(value: Any, field: str) -> int | float:
-    """Return `value` if it is a finite int or float of usual size. Raises `DataError` that names the field for anything
-    else: NaN, infinity, text, true, or an integer of more than 63 bits."""
+    """Return `value` if it is a finite int or float of usual size. Raises `DataError` for anything else."""
     if type(value) not in (int, float) or not -LARGEST < value < LARGEST:
         fix = f"fix what wrote it, or pass {arg('on_error', 'skip')}"
         raise DataError(f"{shorten_value(value)} is no finite number; {fix}", field=field)
@@ -88,11 +87,10 @@ def read_list(value: Any, field: str) -> list[Any]:
 
 
 def finite_list(value: Any, field: str) -> list[Any]:
-    """Return a list, tuple or array of finite numbers as a list. Raises `DataError` with the place of the first other
-    value."""
+    """Return a list, tuple or array of finite numbers as a list. Raises `DataError` with the place of another."""
     numbers = read_list(value, field)
-    # A sum within the bounds shows that no number is NaN or infinite; it is faster than a look at each.
-    if {*map(type, numbers)} <= {float} and -LARGEST < sum(numbers) < LARGEST:
+    # A sum within the bounds shows that no number is too large, NaN or infinite; it is faster than a look at each.
+    if {*map(type, numbers)} <= {float} and sum(map(abs, numbers)) < LARGEST:
         return numbers
     return [finite(plain(number), f"{field}[{index}]") for index, number in enumerate(numbers)]
 
@@ -109,7 +107,7 @@ def table(value: Any, columns: tuple[str, ...], field: str = "") -> list[list[An
         {*map(type, rows)} <= {list}
         and {*map(len, rows)} <= {width}
         and {*map(type, chain.from_iterable(rows))} <= {int, float}
-        and -LARGEST < sum(map(sum, rows)) < LARGEST
+        and sum(map(abs, chain.from_iterable(rows))) < LARGEST
     ):
         return rows
     checked_rows = []
@@ -137,9 +135,8 @@ BOX_FORMS: Mapping[str, Callable[[Any, Any], tuple[Any, Any]]] = {
 
 
 def corners(box: Any, field: str, shift: Sequence[int] | None = None, form: str | None = None) -> list[Any]:
-    """Return a box from a file as [x1, y1, x2, y2]. box: four numbers in a form of BOX_FORMS (`form`), or corners if
-    `form` is None. shift: four numbers to subtract from the corners, None for nothing. Raises `DataError` that names
-    the field unless there are four numbers."""
+    """Return a box from a file as [x1, y1, x2, y2]. form: what its numbers are, a key of BOX_FORMS; None for corners.
+    shift: what to subtract. Raises `DataError` unless there are four."""
     if len(box) != 4:
         expected = "[x, y, width, height]" if form == "xywh" else "[x1, y1, x2, y2]"
         raise DataError(f"{str(box)[:60]} is no box; give {expected}", field=field)
@@ -175,13 +172,11 @@ class Numbers(Generic[T]):
 
     @classmethod
     def count_from(cls, items: Sequence[T], base: int = 0, hint: str = "") -> Numbers[T]:
-        """Return the numbering that counts the items in their order, the first as `base`. hint: words to add to the
-        message about a number that is none of theirs."""
+        """Return the numbering that counts the items from `base`. hint: the end of messages about other numbers."""
         return cls(dict(enumerate(items, start=base)), f", but there are {len(items)}, counted from {base}{hint}")
 
     def name(self, number: Any, field: str) -> T:
-        """Return the label that a number from a file means. Raises `DataError` that names the field for a number
-        without a label, and for what is no whole number."""
+        """Return the label that a number means. Raises `DataError` for one without a label, and for no whole number."""
         known_name = self.names.get(number if type(number) is int else whole_number(number, field))
         if known_name is None:
             raise DataError(f"id {str(number).strip()}{self.refusal}", field=field, code="unknown-label")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby
@@ -42,8 +42,7 @@ class Opening:
     in this dataset only, so that a format of another one is refused. source_format: a name in FORMATS, None to detect
     it. image_list: the value of --image-list. truth: the path of the command's ground truth, which says what numbers
     and positions of images mean without --image-list; "" if it is no file. policy: what the command does about bad
-    items.
-    """
+    items."""
 
     dataset: str = "hico"
     is_named: bool = False
@@ -54,8 +53,7 @@ class Opening:
     policy: ErrorPolicy = field(default_factory=ErrorPolicy)
 
     def specialise(self, *, truth: bool) -> Opening:
-        """Return the settings for reading only ground truth (`truth`), or only predictions. If the user named a format
-        of the other kind, these are without it: it was meant for the command's other files."""
+        """Return the settings for only ground truth (`truth`) or predictions: without a format of the other kind."""
         if self.source_format is None:
             return self
         from hoicli.converters.formats import FORMATS
@@ -96,9 +94,8 @@ class Opening:
 
 
 def content(path: str) -> Content:
-    """Return what a file holds, from its name and its beginning: "lines" of JSON (any objects, one on each line), a
-    "dump" (a file in another format, which `convert` reads), or "unknown". Only if these leave it open, the whole file
-    is read. Raises `DataError` if the file cannot be read."""
+    """Return what a file holds: "lines" of JSON, a "dump" (another format, which `convert` reads), or "unknown". It is
+    read whole only if nothing else tells. Raises `DataError` if the file cannot be read."""
     if file_kind(path, b"") != "unknown":  # by its name alone
         return "dump"
     with open_input(path) as stream:
@@ -106,7 +103,8 @@ def content(path: str) -> Content:
         kind = file_kind(path, head)
         if kind == "unknown":  # image ids, a pickle without a mark at its beginning, or a text in a format's own form
             is_id_list = head.translate(None, b" \t\r\n").isdigit()  # nothing but digits and white space
-            return "unknown" if is_id_list or not (_ends_as_pickle(path) or _is_known(path)) else "dump"
+            is_dump = not is_id_list and (_ends_as_pickle(path) or _is_known(path))
+            return "dump" if is_dump else "unknown"
         if kind != "json-object":
             return "dump"
         if _RECORD.match(head.lstrip(MARK + b" \t\r\n")):
@@ -116,15 +114,16 @@ def content(path: str) -> Content:
         try:
             first = orjson.loads(line)
         except orjson.JSONDecodeError:
-            may_be_bad_line = len(line) <= LONGEST_LINE and line.strip() != b"{"  # not the first line of a document
-            return "lines" if may_be_bad_line and b'"image_id"' in line else "dump"
+            begins_document = len(line) > LONGEST_LINE or line.strip() == b"{"
+            is_bad_record = not begins_document and b'"image_id"' in line
+            return "lines" if is_bad_record else "dump"
         has_one_line = not any(line.strip() for line in lines)
-    return "dump" if has_one_line and "image_id" not in first and _is_known(path) else "lines"
+    is_document = has_one_line and "image_id" not in first and _is_known(path)
+    return "dump" if is_document else "lines"
 
 
 def _ends_as_pickle(path: str) -> bool:
-    """Return whether a file's last byte is a full stop, the instruction that ends a pickle. Pickles of the first
-    protocols cannot be recognised by their beginning."""
+    """Return whether a file's last byte ends a pickle. Those of the first protocols have no mark at the beginning."""
     with open(path, "rb") as stream:
         stream.seek(max(0, os.path.getsize(path) - 1))
         return stream.read() == b"."
@@ -147,8 +146,7 @@ def _is_known(path: str) -> bool:
 
 
 def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
-    """Convert files of foreign formats, and return for each a temporary file with its records, one on each line.
-    opening: the settings of the command that reads them. Raises the errors of `convert`, with advice that fits it."""
+    """Convert files of foreign formats; return a temporary file of records for each. Raises the errors of `convert`."""
     # Most runs read JSONL, and need none of this.
     from hoicli.converters.context import DERIVED, Context
     from hoicli.converters.conversion import Conversion
@@ -163,7 +161,9 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
             read_image_list(opening.image_list, context)
         with no_garbage_collection(), Progress("convert", unit=" images") as progress:
             for name, records in groupby(conversion.convert_files(paths, progress), key=lambda row: row[0]):
-                spools.append(_spool(name, (line for _, _, line in records)))
+                spools.append(Spool(name, numbered=False))
+                with spools[-1].filling() as file:
+                    file.writelines(line for _, _, line in records)
     except DataError as error:
         problem = _advise_convert(error.problem, opening)
         raise DataError(problem, place=error.place, field=error.field, code=error.code) from None
@@ -176,16 +176,7 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
     return spools
 
 
-def _spool(name: str, lines: Iterable[bytes]) -> Spool:
-    """Return a new temporary file that holds the lines. name: the file that they are from, for messages."""
-    spool = Spool(name, numbered=False)
-    with spool.filling() as file:
-        file.writelines(lines)
-    return spool
-
-
 def _advise_convert(text: str, opening: Opening) -> str:
-    """Return a message of `convert` as another command prints it: an option that only `convert` has (--id) is named
-    with the command that has it (hoicli convert --id). --dataset is among these unless the dataset is `fixed`."""
+    """Return a message of `convert` as another command prints it, which does not have all of its options."""
     lacking = _MORE_OPTIONS if opening.fixed else f"{_MORE_OPTIONS}|dataset"
     return re.sub(rf"--(?:{lacking})\b", r"hoicli convert \g<0>", text, count=1)

@@ -30,8 +30,7 @@ def is_state(source: Source) -> bool:
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each line of a JSONL file, checked, with its boxes as corners. Raises `DataError` for the
-    first problem of a record, or counts it, as the context's policy says."""
+    """Yield one record for each line of a JSONL file, checked, with its boxes as corners."""
     vocabulary = None if context.open_names else context.vocabulary
     box_form = context.options.get("box_form")
     for line in source.lines():
@@ -62,8 +61,7 @@ def read_state(source: Source, context: Context) -> Iterator[Record]:
 
 
 def images(source: Source, context: Context) -> Iterator[Record]:
-    """Yield the records of a JSONL file that is read as a list of images: only the image ids are checked, so that the
-    records may be of any dataset."""
+    """Yield the records of a JSONL file, of any dataset, that is read as a list of images: only the ids are checked."""
     for line in source.lines():
         with context.policy.item():
             record = parse(line)

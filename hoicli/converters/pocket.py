@@ -105,10 +105,7 @@ def _pairs(
 ) -> dict[str, Any]:
     """Return the boxes, labels and triplets of an image under the keys that they have in a record.
 
-    columns: four lists with an item for each pair: the persons' boxes, the objects' boxes, the numbers of the objects'
-    classes, and the numbers of the verbs. objects, verbs: the label and the triplet's keys that each number means.
-    fields: the names of the last two columns, for messages. shift: what to subtract from a box, None for nothing.
-    subject: the label of persons."""
+    columns: boxes of persons and objects, numbers of objects' classes and of verbs. fields: names of the last two."""
     table = BoxTable(subject)
     for person, other, class_number, verb_number in zip(*columns, strict=True):
         boxes = corners(person, ".boxes_h", shift), corners(other, ".boxes_o", shift)
@@ -138,13 +135,16 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     for record in records:
         require_scores(record, context.target, scored=False)
         context.tell_lost(record, "width", "height")
-        size = _image_size(record)
+        for side in ("width", "height"):
+            if side not in record:
+                place = Place(f"image {record['image_id']}")
+                raise DataError("missing; the format states the size of every image", place=place, field=side)
         pairs = _pair_columns(record, correspondence, context)
         if not pairs["hoi"]:
             content["empty"].append(len(content["filenames"]))
         content["annotation"].append(pairs)
         content["filenames"].append(file_name_of(record))
-        content["size"].append(size)
+        content["size"].append([record["width"], record["height"]])
     order_text = _ORDERS[order] if vocabulary.coco_ids else _ORDERS_OF_OTHERS[order]
     context.announce(f"objects are numbered {order_text}; {arg('to_object_order')} chooses")
     with open_output(path) as output:
@@ -152,27 +152,15 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _correspondence(vocabulary: Vocabulary, objects: Sequence[str]) -> list[list[int | None]]:
-    """Return the file's list `correspondence`: [number of the interaction, of its object, of its verb] for each
-    interaction of a dataset. objects: the objects in the order in which the file numbers them."""
+    """Return [number of the interaction, of its object among `objects`, of its verb] for each interaction."""
     number_of = {name: number for number, name in enumerate(objects)}
     verb_ids, pairs_by_id = vocabulary.verb_ids, enumerate(vocabulary.interactions)
     # get() and not []: V-COCO, which has roles and not objects here, is refused later, at its first record.
     return [[number, number_of.get(name), verb_ids[verb]] for number, (verb, name) in pairs_by_id]
 
 
-def _image_size(record: Record) -> list[Any]:
-    """Return [width, height] of a record's image in pixels. Raises `DataError` if the record lacks one of them."""
-    for side in ("width", "height"):
-        if side not in record:
-            place = Place(f"image {record['image_id']}")
-            raise DataError("missing; the format states the size of every image", place=place, field=side)
-    return [record["width"], record["height"]]
-
-
 def _pair_columns(record: Record, correspondence: list[list[int | None]], context: Context) -> dict[str, list[Any]]:
-    """Return the file's columns of an image, each with one value for each pair: the persons' boxes ("boxes_h"), the
-    objects' boxes ("boxes_o"), and the numbers of the interaction, the object and the verb. What the format has no
-    place for is left out and counted. correspondence: these three numbers for each interaction of the dataset."""
+    """Return the file's columns of an image, each with one value for each pair. What has no place there is counted."""
     vocabulary, place = context.vocabulary, Place(f"image {record['image_id']}")
     # written with pixels counted from 1, unless the dataset says otherwise
     boxes = [corners(box, "", context.written_shift(ONE_BASED)) for box in record["boxes"]]

@@ -37,10 +37,8 @@ LARGEST = 1 << 26
 def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_format: str | None = None) -> Path:
     """Convert files to records, keep these as the ground truth called `name`, and return the path of the kept file.
 
-    name: DATASET:PART. If files hold both splits, the part "train" takes the training split and every other part the
-    test split. files: in any format that `convert` reads. dataset, source_format: as --dataset and --from, None to find
-    out. A note says how many images there are, and how signatures name the annotations. Raises `UsageError` for a
-    malformed name, and `DataError` for files that `convert` refuses, that are predictions, or that hold no image."""
+    name: DATASET:PART; only a part "train" takes the training split of files that hold both. dataset, source_format: as
+    --dataset and --from. Raises `UsageError` for a malformed name, and `DataError` for other files."""
     if NAME.fullmatch(name) is None:
         raise UsageError(f"{name!r} is no name of ground truth; give DATASET:PART, such as hico:test or mine:val")
     prefix = name.partition(":")[0]
@@ -82,8 +80,7 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
 
 def fetch(name: str) -> Path:
     """Download a published set of ground truth, check it, keep it as `add` does, and return the path of the kept file.
-    name: one of NAMED, such as hico:test. The downloaded file is removed. Raises `UsageError` for an unknown set, and
-    `DataError` as `download` does."""
+    name: one of NAMED. Raises `UsageError` for an unknown set, and `DataError` as `download` does."""
     row = NAMED.get(name)
     if row is None:
         raise UsageError(f"{name}: no published ground truth has this name; hoicli data list shows all")
@@ -118,8 +115,7 @@ def download(row: NamedTruth, folder: Path) -> Path:
 
 
 def _pieces(response: Any, url: str) -> Iterator[bytes]:
-    """Yield the bytes that a server sends, piece by piece. response: of `io.web.opener`. Raises `DataError` when more
-    than LARGEST bytes have come, and TimeoutError if none come for PATIENCE seconds. url: the file's, for messages."""
+    """Yield what a server sends. Raises `DataError` after LARGEST bytes, and TimeoutError after PATIENCE seconds."""
     size = 0
     while piece := response.read1(1 << 18):
         response.allow(PATIENCE)  # for the next piece
@@ -131,8 +127,7 @@ def _pieces(response: Any, url: str) -> Iterator[bytes]:
 
 
 def checksum(path: Path, like: str) -> str:
-    """Return the checksum of a file in the notation of another one, `like`: "sha256:HEX", or "git:HEX" (the id that git
-    gives the file's content)."""
+    """Return the checksum of a file in the notation of another one, `like`: "sha256:HEX", or git's id, "git:HEX"."""
     kind = like.partition(":")[0]
     if kind == "git":  # how git names contents, and no protection by itself: the address is https at a fixed commit
         digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
@@ -145,9 +140,7 @@ def checksum(path: Path, like: str) -> str:
 
 
 def rows() -> list[Row]:
-    """Return a row for each set of ground truth, first the published ones, then those that the user added: its name,
-    title and path, of a published one also its source and terms. The path is None for a set that is not kept. A file in
-    the sets' folder whose name is not of the form of a set's is passed over."""
+    """Return a row for each set of ground truth, the published ones first; its path is None if it is not kept."""
     files = {f"{path.parent.name}:{path.stem}": str(path) for path in sorted(folder().glob("*/*.jsonl"))}
     path_by_name = {name: path for name, path in files.items() if NAME.fullmatch(name)}
     published: list[Row] = []

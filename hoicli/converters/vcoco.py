@@ -37,8 +37,7 @@ _NUMBERS = re.compile(rb"[\d.e+\s]+")
 
 
 def is_vsrl(source: Source) -> bool:
-    """Return whether a file is V-COCO's list of actions or one of its companions: COCO's instances, or a list of image
-    ids."""
+    """Return whether a file is V-COCO's list of actions, COCO's instances, or a list of image ids."""
     is_id_list = source.kind == "unknown" and _NUMBERS.fullmatch(source.data[:FIRST]) is not None
     return _is_actions(source) or _is_instances(source) or is_id_list
 
@@ -54,8 +53,7 @@ def _is_instances(source: Source) -> bool:
 
 
 def read_annotations(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image of V-COCO, from its list of actions and COCO's instances, which come in any order
-    as `source` and its companions. A third file may list the ids of the images to take, as V-COCO's splits do."""
+    """Yield one record for each image of V-COCO, from its list of actions, COCO's instances, and perhaps a split."""
     sources = [source, *source.companions]
     vsrl = next((file_source for file_source in sources if _is_actions(file_source)), None)
     instances = next(
@@ -84,8 +82,7 @@ def read_annotations(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _actions(vsrl: Source, context: Context) -> tuple[dict[int, list[Action]], list[int]]:
-    """Return the actions of each annotated person by the id of the person's annotation (an empty list for a person who
-    does nothing), and the ids of all images in ascending order. vsrl: V-COCO's list of actions."""
+    """Return the actions of each annotated person by the id of the annotation, and the ids of all images, ascending."""
     actions: dict[int, list[Action]] = {}
     images: set[int] = set()
     roles_of = context.vocabulary.roles_of
@@ -100,12 +97,10 @@ def _actions(vsrl: Source, context: Context) -> tuple[dict[int, list[Action]], l
 
 
 def _people_of_action(item: Any, roles_of: Mapping[str, tuple[str, ...]]) -> list[tuple[int, int, Action | None]]:
-    """Return (image id, annotation id, action) of each person that the file lists under one action; the action is None
-    for a person who does not do it.
+    """Return (image id, annotation id, action) of each person listed under one action, None for no action.
 
-    item: an item of V-COCO's list of actions, whose lists have one value for each person. Only role_object_id has
-    several: first the values of all people for the agent (each person's own annotation), then those for each further
-    role. roles_of: the roles of each verb."""
+    item: its lists have one value for each person. Of role_object_id, the agent's (each person's own annotation) come
+    first, then those for each role."""
     verb = normalise(str(item["action_name"]))
     if verb not in roles_of:
         raise DataError(f"{verb!r} is no V-COCO action", field=".action_name")
@@ -128,8 +123,7 @@ def _people_of_action(item: Any, roles_of: Mapping[str, tuple[str, ...]]) -> lis
 
 
 def _image_ids(split: Source) -> list[int]:
-    """Return the image ids in the file of a split, which has one on each line. Raises `DataError`, with the number of
-    the line, for any other content."""
+    """Return the image ids of a split, one a line. Raises `DataError`, with the line, for other content."""
     ids = []
     for number, line in enumerate(split.data.decode("utf-8", "replace").split("\n"), start=1):
         try:
@@ -159,9 +153,7 @@ def _action_triplets(
 ) -> Iterator[Record]:
     """Yield a triplet for each role of a person's action, or one without an object for an action without roles.
 
-    subject: the index of the person's box in the record. fillers: for each role of the verb the id of the annotation
-    whose box fills it, 0 for none. box_index_of: the index of each annotation's box, by the annotation's id. place:
-    where the action stands; roles whose object has no valid box are counted with it."""
+    fillers: for each role the id of the annotation whose box fills it, 0 for none. box_index_of: by that id."""
     if not fillers:
         yield {"subject": subject, "object": None, "verb": verb}
     for role, filler in zip(context.vocabulary.roles_of[verb], fillers, strict=True):
@@ -175,8 +167,7 @@ def _record(
 ) -> Record:
     """Return the record of an image: all its COCO boxes, and a triplet for each action and role of its people.
 
-    image: its row in COCO's instances. actions: the actions of each person by the id of the person's annotation. file:
-    the name of the list of actions, for the places of what is left out."""
+    actions: by the id of the person's annotation."""
     width, height, annotations = image["width"], image["height"], coco.annotations.get(image["id"], ())
     boxes: list[list[float]] = []
     labels: list[str] = []
@@ -205,9 +196,8 @@ def _record(
 
 
 def _corners(row: Mapping[str, Any], width: float, height: float) -> list[float] | None:
-    """Return the box of a COCO annotation (`row`) as [x1, y1, x2, y2], 0-based with the last pixels inside, clipped to
-    the image as the official evaluator does it. Return None for a box that the evaluator leaves out: one marked
-    `ignore`, or without an area. width, height: of the image."""
+    """Return the box of a COCO annotation as [x1, y1, x2, y2] with the last pixels inside, clipped as in the official
+    evaluator. Return None for a box that it leaves out: one marked `ignore`, or without an area."""
     if row.get("ignore") == 1:
         return None
     x, y, w, h = row["bbox"]

@@ -44,8 +44,7 @@ _Person = tuple[str, dict[str, Any]]
 
 
 def read_detections(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image of V-COCO's official list of detections, in the order of first appearance. A
-    dictionary in the list is one detected person with all that it states about the person's actions."""
+    """Yield one record for each image of V-COCO's official list of detections, in the order of first appearance."""
     images: dict[Any, list[_Person]] = {}
     for where, item in _people(source, context):
         images.setdefault(item["image_id"], []).append((where, item))
@@ -80,8 +79,7 @@ class _DetectionReader:
 
     def record(self, image: tuple[int | str, list[_Person]]) -> Record:
         """Return the record of an image: first the boxes of its people, one for each dictionary, then those of objects.
-        image: its id, and its people. `unstated` in the record says what keys that a dictionary lacks count as;
-        `left_out` lists the statements with a score of NaN, which readers of the record must not fill in."""
+        `unstated` says what missing keys count as; `left_out` lists statements with a score of NaN."""
         image_id, people = image
         boxes = [_numbers(person.get("person_box"), 4, f"{where}.person_box") for where, person in people]
         statements = _Statements(objects=BoxTable(), hois=[], left_out=[])
@@ -100,8 +98,7 @@ class _DetectionReader:
         }
 
     def _add_person(self, statements: _Statements, people: Sequence[_Person], subject: int) -> None:
-        """Add what the dictionary of one person states to the statements of the image. Keys that are no action and
-        statements with a score of NaN are left out and counted. people: those of the image. subject: which of them."""
+        """Add what the dictionary of one person states to the image's statements. The rest is counted."""
         where, person = people[subject]
         # _known_keys: (verb, role) of each key that a dictionary can have, hold_agent (no role) or hold_obj
         stated_keys = self._known_keys.keys() & person.keys()
@@ -118,9 +115,14 @@ class _DetectionReader:
                 self._context.drop("statements with a score of NaN", f"{self._file}: {field}")
                 statements.left_out.append({"subject": subject, **verb_and_role})
                 continue
-            has_object = role and not all(map(math.isnan, box))
+            is_lacking = [*map(math.isnan, box)]
+            if any(is_lacking) and not all(is_lacking):
+                problem = "has only some of a box's corners; give all four, or NaN for each if there is no object"
+                raise DataError(problem, field=field)
+            has_object = role and not all(is_lacking)
             # In the record, the boxes of objects come after the people's.
             object_ = len(people) + statements.objects.add(box, "") if has_object else None
+            # the order of the keys is that of the record
             triplet = {"subject": subject, "object": object_, "verb": verb, "score": score, **verb_and_role}
             statements.hois.append(triplet)
         self.people += 1
@@ -128,17 +130,13 @@ class _DetectionReader:
 
 
 def _derivable(left_out: list[dict[str, Any]], hois: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return those statements without a score that a record of this image must list, since who reads it would else
-    derive them: an action without a score, of which the same person has a role with one.
-
-    left_out: all statements of the image with a score of NaN. hois: its triplets."""
+    """Return what a reader would else derive: an action without a score whose person has a role of it with one."""
     with_role = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
     return [item for item in left_out if "role" not in item and (item["subject"], item["verb"]) in with_role]
 
 
 def _people(source: Source, context: Context) -> Iterator[_Person]:
-    """Yield (place in the file, dictionary) for each detected person, with its image_id as an integer or a text. The
-    error about a dictionary that names no image goes to the context's policy: it is raised, or counted and skipped."""
+    """Yield (place in the file, dictionary) for each person. One without image_id goes to the context's policy."""
     for where, item in source.items():
         image_id = item.get("image_id") if isinstance(item, dict) else None
         number = int(image_id) if isinstance(image_id, float) and image_id.is_integer() else image_id
@@ -150,8 +148,7 @@ def _people(source: Source, context: Context) -> Iterator[_Person]:
 
 
 def _keys(vocabulary: Vocabulary) -> dict[str, tuple[str, str]]:
-    """Return (verb, role) for each key that a person's dictionary can have: `hold_agent`, which says that the person
-    does the action, is ("hold", ""), and `hold_obj`, which says what is held, ("hold", "obj")."""
+    """Return (verb, role) for each key of a person's dictionary, such as ("hold", "") for hold_agent."""
     pairs: list[tuple[str, str]] = []
     for verb, roles in vocabulary.roles_of.items():
         pairs += [(verb, role) for role in ("", *roles)]
@@ -159,8 +156,7 @@ def _keys(vocabulary: Vocabulary) -> dict[str, tuple[str, str]]:
 
 
 def _numbers(values: Any, count: int, field: str) -> list[float]:
-    """Return a list of `count` numbers from the file as floats, NaN for null. count: 1 for a score, 4 for a box, 5 for
-    both. Raises `DataError` that names the field for any other content."""
+    """Return a score (`count` 1), a box (4) or both (5) as floats, NaN for null. Raises `DataError` otherwise."""
     try:
         numbers = [math.nan if value is None else float(value) for value in values]  # JSON has null for NaN
     except (TypeError, ValueError):
@@ -175,8 +171,7 @@ def _numbers(values: Any, count: int, field: str) -> list[float]:
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:
-    """Write predictions as V-COCO's official list of detections, pickled. Raises `DataError` for a triplet without a
-    score."""
+    """Write predictions as V-COCO's official list, pickled. Raises `DataError` for a triplet without a score."""
     people: list[dict[str, Any]] = []
     for record in records:
         require_scores(record, context.target)
@@ -188,9 +183,8 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
     """Yield the dictionaries of a record's people for the official list, in the order of their boxes.
 
-    The evaluator requires every key in each. One that the record does not state gets a score of NaN, which the
-    evaluator skips, or the score and the box of the record's `unstated`. If a key has several values, such as two
-    objects of one role, further dictionaries of the same person hold the others."""
+    A key without a statement gets a score of NaN, which the evaluator skips, or what `unstated` says. Further values of
+    a key, such as a second object of a role, go into further dictionaries."""
     image_id = number_or_name(record["image_id"])
     hois: dict[int, list[dict[str, Any]]] = {}
     for hoi in record["hois"]:
@@ -216,8 +210,7 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
 
 
 def _key(verb: str, role: str | None) -> str:
-    """Return the key of the official list for a verb with a role (hold_obj), or for the action itself (hold_agent) if
-    the role is None or empty."""
+    """Return the key of the official list for a verb with a role (hold_obj), or for the action itself (hold_agent)."""
     return f"{verb}_{role or 'agent'}"
 
 
@@ -225,8 +218,7 @@ def _collect_values(record: Record, hois: list[dict[str, Any]], left_out: set[st
     """Return the values that a record states about one person, by the key of the official list: scores for actions,
     [x1, y1, x2, y2, score] for roles.
 
-    hois: the person's triplets. left_out: the keys that must stay without a value. An action of which only roles are
-    stated gets their best score, unless it is left out, or the record says what unstated keys count as."""
+    An action with roles alone gets their best score, unless it is `left_out` or the record has `unstated`."""
     values_of: dict[str, list[Any]] = {}
     best_role_score: dict[str, float] = {}
     for hoi in hois:

@@ -220,7 +220,7 @@ def run_function(function: Callable[..., Any], values: Mapping[str, Any]) -> Any
     """Call a command's function, from the shell or from Python, and return what it returns; with `by`, call it for each
     group of the records. The rows of a `Result` are signed with the number of bad lines that were skipped."""
     with policies_of_call() as policies:
-        if values.get("by") is None or "gt" not in values:  # the --by of robust is of rows
+        if values.get("by") is None or "predictions" not in values:  # robust and validate do it themselves
             result = function(**values)
         else:
             from hoicli.interface.grouped_calls import call_by_group

@@ -165,7 +165,7 @@ def _check_row_options(
     only the shell has; output: the file's name."""
     if command.listed is not None and command.listed(function_values):
         _notation(shell_values, output)  # raises for the wrong ending; the format is chosen when the rows are written
-        if shell_values.get("plot") is not None and function_values.get("by") and "gt" in function_values:
+        if shell_values.get("plot") is not None and function_values.get("by") and "predictions" in function_values:
             others = "hoicli robust --plot draws the rows of eval --by corruption,severity"
             raise UsageError(f"{arg('plot')}: draws one test set; give one group without {arg('by')} ({others})")
     elif row_options := [name for name in ("plot", "format") if shell_values.get(name) not in (None, "auto")]:

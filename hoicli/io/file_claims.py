@@ -20,9 +20,8 @@ from hoicli.errors import UsageError
 
 @dataclass
 class _Claims:
-    """The inputs and outputs of one call. read: what the user calls an input, by the file's identity (`file_of`);
-    written: (option, path) of an output, by its identity; whole: (option, path) of a folder that is replaced as a
-    whole, by its resolved path."""
+    """The inputs and outputs of one call. read, written: what the user calls an input, and (option, path) of an output,
+    by the file's identity (`file_of`); whole: (option, path) by a folder's resolved path."""
 
     read: dict[object, str] = field(default_factory=dict)
     written: dict[object, tuple[str, str]] = field(default_factory=dict)
@@ -45,9 +44,7 @@ def watch_files() -> Iterator[None]:
 def register_input(path: str | Path, name: str = "", *, is_kept: bool = True) -> None:
     """Register a file (or folder, or - for stdin) as an input. Raises `UsageError` if it is one of the call's outputs.
 
-    name: what the user calls it, if not by its path. is_kept: whether outputs that are registered later are checked
-    against it, too. This is not needed for the images of a dataset: they are many, and all outputs are known by
-    then."""
+    name: what the user calls it, if not by its path. is_kept: whether later outputs are checked against it."""
     claims = _CLAIMS.get()
     if claims is None:
         return
@@ -64,8 +61,7 @@ def register_input(path: str | Path, name: str = "", *, is_kept: bool = True) ->
 
 
 def register_output(path: str, option: str, *, whole: bool = False) -> None:
-    """Register a file (- for stdout), or a folder that is replaced as a `whole`, as the output of an option. Raises
-    `UsageError` if it is another option's output, or an input."""
+    """Register a file (- for stdout), or a `whole` folder, as an output. Raises `UsageError` if it is taken."""
     claims = _CLAIMS.get()
     if claims is None:
         return

@@ -12,11 +12,9 @@ import pickle
 import signal
 import sys
 import threading
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
-from itertools import chain, islice, takewhile
+from itertools import islice
 from typing import IO, NoReturn, TypeVar
 
 from hoicli.io.messages import are_notes_kept
@@ -35,44 +33,16 @@ def shared_out(
     work: Callable[[S], T], items: Sequence[S], *, worth: bool = True, tell: Callable[[int], object] = lambda _: None
 ) -> list[T]:
     """Return a list of the results of `work` on every item, computed by this process and forks of it, one for each
-    further processor. This process does the first item; every other one goes to whichever process is free.
+    further processor, in turns.
 
-    items: at least one. worth: whether the items take so long that forks are worth making; without forks this process
-    does all. tell: a function that is called with the number of each item that this process has done, for a progress
-    bar. Items that a fork failed to do are done here in the end."""
-    process_count = min(len(os.sched_getaffinity(0)), len(items)) if sys.platform == "linux" and worth else 1
-    remaining: Iterable[int] = range(1, len(items))  # with forks a queue, from which each process takes the next
-    pipes: list[IO[bytes]] = []
-    done: dict[int, T] = {}
-    parent = os.getpid()
-
-    def send_results(_: int, pipe: IO[bytes]) -> None:
-        """In a fork: do the items that are left, and send their results by number. Stop if the parent has died."""
-        numbers = takewhile(lambda _: os.getppid() == parent, remaining)
-        _send(pipe, {number: work(items[number]) for number in numbers})
-
-    with ExitStack() as stack:
-        if process_count > 1 and _may_fork():
-            remaining = stack.enter_context(_queue(remaining))
-            pipes = stack.enter_context(_forks(send_results, range(1, process_count)))
-        for number in chain([0], remaining):
-            done[number] = work(items[number])
-            tell(number)
-        for pipe in pipes:
-            with suppress(*_BROKEN):
-                done |= pickle.load(pipe)  # noqa: S301 (our own fork wrote it)
-    return [done[number] if number in done else work(item) for number, item in enumerate(items)]
-
-
-@contextmanager
-def _queue(numbers: Iterable[int]) -> Iterator[Iterator[int]]:
-    """Give an iterator over numbers that this process and its forks share: each number goes to the process that asks
-    next. The numbers are in a pipe, 4 bytes each; it holds 64 KiB, so there may be at most 16,384."""
-    reading, writing = os.pipe()
-    with open(reading, "rb", buffering=0) as stream:
-        with open(writing, "wb") as filled:
-            filled.write(array("i", numbers).tobytes())
-        yield (int.from_bytes(number, sys.byteorder) for number in iter(partial(stream.read, 4), b""))
+    worth: whether the items take so long that forks are worth making. tell: a function that is called with the number
+    of each item whose result is there, for a progress bar."""
+    processes = min(len(os.sched_getaffinity(0)), len(items)) if sys.platform == "linux" and worth else 1
+    results = []
+    for number, (_, result) in enumerate(work_in_turns(work, items, lambda: items, processes)):
+        results.append(result)
+        tell(number)
+    return results
 
 
 def fork_map(work: Callable[[S], T], shares: Sequence[S]) -> list[T] | None:
@@ -95,13 +65,13 @@ def work_in_turns(
 
     again: a function that returns the same items for a fork, from a file that it opens anew: of an open file, forks
     share the position. processes: how many take turns, this one and forks of it; with three, each does every third
-    item. Items that a fork fails to do are done here, which raises their errors. Results are waited for in their order,
-    so at most one result of each process is in memory."""
+    item. Results are waited for in their order, so at most one result of each process is in memory."""
 
     def send_results(turn: int, pipe: IO[bytes]) -> None:
         """In a fork: do every item whose turn it is, and send its result."""
         for item in islice(again(), turn, None, processes):
-            _send(pipe, work(item))
+            pickle.dump(work(item), pipe, protocol=5)  # which writes arrays from their memory, without a copy
+            pipe.flush()
 
     with ExitStack() as stack:
         pipes: dict[int, IO[bytes]] = {}
@@ -121,9 +91,7 @@ def work_in_turns(
 
 
 def _may_fork() -> bool:
-    """Return whether a fork of this process is allowed and safe. It is not on systems other than Linux (Windows has
-    none, and in macOS's libraries a fork may crash), in a fork, in a worker of somebody's pool, which may have no
-    children, and in somebody's program with threads."""
+    """Return whether a fork is allowed and safe: on Linux, not in a fork or a worker, and without threads."""
     if sys.platform != "linux" or _forked:
         return False
     process = sys.modules.get("multiprocessing.process")
@@ -159,8 +127,7 @@ def _forks(run: Callable[[S, IO[bytes]], None], tasks: Iterable[S]) -> Iterator[
 
 
 def _run_in_fork(run: Callable[[S, IO[bytes]], None], task: S, pipe: IO[bytes], ends: Sequence[IO[bytes]]) -> NoReturn:
-    """Do a fork's task, then end the process. It reports no failure: the parent notices that results are missing. ends:
-    the ends of pipes that the parent reads from, which a fork must close."""
+    """Do a fork's task, then end the process. ends: the parent's ends of pipes, which a fork must close."""
     global _forked
     _forked = True
     try:
@@ -171,9 +138,3 @@ def _run_in_fork(run: Callable[[S, IO[bytes]], None], task: S, pipe: IO[bytes], 
         run(task, pipe)
     finally:
         os._exit(0)
-
-
-def _send(pipe: IO[bytes], result: object) -> None:
-    """Write a pickled result to a pipe. Protocol 5 writes arrays from their memory, without a copy."""
-    pickle.dump(result, pipe, protocol=5)
-    pipe.flush()

@@ -20,8 +20,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 def keep_memory() -> None:
     """Tell the C library (glibc) to keep freed memory for the next array instead of returning it to the system.
 
-    Otherwise, work on one large array after another gets new, zeroed pages each time: a fifth of the time of a
-    corruption. With another C library nothing happens."""
+    Otherwise each large array gets new, zeroed pages: a fifth of the time of a corruption."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):  # TypeError: on Windows there is no library without a name
@@ -32,8 +31,7 @@ def keep_memory() -> None:
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Turn off Python's garbage collection of reference cycles during the block. Reading files creates millions of
-    small objects without cycles, and looking for cycles among them would double the time."""
+    """Turn off garbage collection during the block: reading files creates millions of objects without cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -17,8 +17,7 @@ _KEPT: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
 @contextmanager
 def kept_notes(notes: list[str] | None = None) -> Iterator[list[str]]:
-    """Add the messages of `note` during the block to a list instead of printing them; there are no progress bars.
-    notes: the list, None for a new one. Gives the list."""
+    """Add the messages of `note` during the block to a list, and give it, instead of printing them."""
     notes = [] if notes is None else notes
     token = _KEPT.set(notes)
     try:
@@ -40,8 +39,7 @@ class Log:
 
 @contextmanager
 def set_log_options(arguments: Sequence[str]) -> Iterator[None]:
-    """Set `Log` for the block as the arguments of a command line ask. They are searched before they are parsed, so that
-    an error in the command line itself is already printed as asked."""
+    """Set `Log` for the block as the arguments of a command line ask, before they are parsed."""
     Log.quiet = "--quiet" in arguments
     Log.as_json = "--log=json" in arguments or ("--log", "json") in pairwise(arguments)
     try:
@@ -52,8 +50,7 @@ def set_log_options(arguments: Sequence[str]) -> Iterator[None]:
 
 def note(message: str, *, requested: bool = False) -> None:
     """Print a message for the user on stderr (a summary, an assumption, a count), or add it to the list of
-    `kept_notes`. requested: whether the message is what the command is called for, so that it is printed even with
-    --quiet."""
+    `kept_notes`. requested: whether the command is called for it, so that even --quiet prints it."""
     notes = _KEPT.get()
     if notes is not None:
         notes.append(one_line(message))
@@ -99,12 +96,10 @@ class Progress:
     """Progress of a loop on stderr: a tqdm bar on a terminal, or lines of JSON (--log json). Nothing is shown with
     --quiet, if stderr is a file, or in a call from Python (`are_notes_kept`).
 
-    A bar appears after half a second, and disappears at the end. shown: whether anything is shown.
-    """
+    A bar appears after half a second, and disappears at the end. shown: whether anything is shown."""
 
     def __init__(self, label: str, *, total: int | None = None, unit: str = "it") -> None:
-        """Begin at 0. label: what is being done; total: how many steps there are, None to show only a count; unit: of
-        the steps (B for bytes)."""
+        """Begin at 0. total: how many steps there are, None to show only a count; unit: B for bytes."""
         self.shown = (
             sys.stderr is not None and (Log.as_json or sys.stderr.isatty()) and not (Log.quiet or are_notes_kept())
         )

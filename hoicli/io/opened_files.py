@@ -74,8 +74,7 @@ DENSE, DENSEST = 1 << 24, 200
 
 @contextmanager
 def readable(name: str) -> Iterator[None]:
-    """Turn errors of the operating system and of decompressors in the block into a `DataError` that names the file.
-    name: of the file."""
+    """Turn errors of the operating system and of decompressors in the block into a `DataError` at `name`."""
     try:
         yield
     except FileNotFoundError:
@@ -89,8 +88,7 @@ def readable(name: str) -> Iterator[None]:
 
 
 def parts_of(path: str) -> list[str]:
-    """Return a list of the files that `path` names: two for "a.mat,b.mat". If the whole is itself a file, or none of
-    the parts is one, it is the name of one file."""
+    """Return the files that `path` names: two for "a.mat,b.mat" if one of these is there, and not the whole."""
     parts = path.split(",")
     joined = len(parts) > 1 and not os.path.exists(path) and any(map(os.path.exists, parts))
     return parts if joined else [path]
@@ -101,9 +99,7 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
     """Open a file or `-` (stdin) for reading bytes: gzip is unpacked, a byte order mark is skipped, and UTF-16 becomes
     UTF-8.
 
-    name: what messages call it (default: its path). Compression is detected by the first bytes, not by the name. Raises
-    `DataError` if the file does not exist, is a directory, is damaged gzip or UTF-16, is compressed otherwise, is
-    UTF-32, or is of a kind that hoicli cannot read (`name_foreign_file`)."""
+    Raises `DataError` if the file is missing, a directory, damaged, or of a kind that hoicli cannot read."""
     name = name or display_name(path)
     register_input(path, name)
     with readable(name), ExitStack() as closing:
@@ -142,8 +138,7 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
 
 
 def _recode(raw: IO[bytes], name: str) -> Iterator[bytes]:
-    """Yield the content of a file of UTF-16 as UTF-8, without its byte order mark. Raises `DataError` where it is no
-    UTF-16. name: what messages call the file."""
+    """Yield the content of a file of UTF-16 as UTF-8, without its mark. Raises `DataError` for other content."""
     decoder = codecs.getincrementaldecoder("utf-16")()
     try:
         for piece in iter(partial(raw.read, CHUNK), b""):
@@ -181,8 +176,7 @@ def name_foreign_file(head: bytes) -> str | None:
 
 
 def packed_size(stream: IO[bytes]) -> int | None:
-    """Return how many compressed bytes have been read so far of a file that `open_input` unpacks; None if it is not
-    compressed."""
+    """Return how many bytes of a compressed file `open_input` has read so far; None if it is not compressed."""
     file = getattr(getattr(stream, "raw", None), "fileobj", None)
     return file.tell() if isinstance(file, _Packed) else None
 
@@ -220,8 +214,7 @@ def _unpack(packed: _Packed, name: str) -> Iterator[bytes]:
 
 
 class ChunkReader(io.RawIOBase):
-    """A readable file whose content comes from an iterator of bytes. fileobj: the file that the bytes come from; its
-    position is the progress of reading."""
+    """A readable file whose content comes from an iterator of bytes. fileobj: the file that they come from."""
 
     def __init__(self, chunks: Iterator[bytes], fileobj: Any) -> None:
         """Wrap an iterator of bytes."""
@@ -247,9 +240,8 @@ class ChunkReader(io.RawIOBase):
 
 
 def peek(stream: io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
-    """Return (the first four bytes of a stream, or all there are; a stream that still begins with them). Go on reading
-    from the returned stream: it is a new one if `stream` is a pipe that has sent fewer bytes so far, for which
-    `stream.peek` would not wait."""
+    """Return (the first four bytes of a stream, or all there are; a stream that still begins with them). It is a new
+    one if `stream` is a pipe that has sent fewer bytes so far: read on from that."""
     head = stream.peek(4)[:4]
     if len(head) == 4:
         return head, stream
@@ -260,8 +252,7 @@ def peek(stream: io.BufferedReader) -> tuple[bytes, io.BufferedReader]:
 
 
 def repeated_key(data: bytes, value: Any) -> str | None:
-    """Return a key that occurs twice in one object of a JSON text, or None. Readers of JSON keep the last of the two
-    values silently. data: the JSON text; value: the value that was read from it.
+    """Return a key that occurs twice in one object of a JSON text, or None.
 
     Outside of strings, a colon follows each key and nothing else. So if the text has as many colons as the value has
     keys, none occurs twice, and the text need not be parsed again, which is slow. Where strings have colons, the keys
@@ -288,15 +279,13 @@ def repeated_key(data: bytes, value: Any) -> str | None:
 
 
 def refuse_repeated_key(data: bytes, value: Any, place: str) -> None:
-    """Raise `DataError` if a key occurs twice in one object of a JSON text. data: the text; value: the value that was
-    read from it; place: where it is, for the message."""
+    """Raise `DataError` at `place` if a key occurs twice in one object of a JSON text. value: of the text."""
     if (key := repeated_key(data, value)) is not None:
         raise DataError(f"the key {key[:60]!r} occurs twice in one object; keep one of the two", place=place)
 
 
 def _keys_in(value: Any) -> int:
-    """Return how many keys a decoded JSON value has in all, including objects inside objects and lists. Of a list that
-    begins with a number or a text, such as a box, the items are not looked at."""
+    """Return how many keys a decoded JSON value has in all; lists of numbers or texts are passed over."""
     if type(value) is dict:
         return len(value) + sum(map(_keys_in, value.values()))
     return sum(map(_keys_in, value)) if type(value) is list and value and type(value[0]) in (dict, list) else 0

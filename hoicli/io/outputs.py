@@ -34,8 +34,7 @@ FIGURE_ENDINGS = (".png", ".svg", ".pdf")
 
 
 def stays_inside(name: str) -> bool:
-    """Return whether a file name from a record names a file inside the folder that it is relative to, on POSIX and on
-    Windows: no absolute path, no `..`."""
+    """Return whether a file name stays in its folder, on POSIX and on Windows: no absolute path, no `..`."""
     posix, windows = PurePosixPath(name), PureWindowsPath(name)
     return not (posix.is_absolute() or windows.anchor or ".." in {*posix.parts, *windows.parts} or "\0" in name)
 
@@ -68,8 +67,7 @@ def open_output(path: str) -> Iterator[Callable[[bytes], object]]:
 
 @contextmanager
 def writable(name: str) -> Iterator[None]:
-    """Turn an error of writing in the block, such as a full disk, into a `DataError` that names the file. (Errors of
-    reading are `DataError`s already, so an `OSError` in the block comes from writing.)"""
+    """Turn an error of writing in the block, such as a full disk, into a `DataError` at `name`."""
     try:
         yield
     except BrokenPipeError:  # whoever reads stdout has stopped: no failure
@@ -109,8 +107,7 @@ def write_output(path: str, data: bytes) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Wait until the content of a file is on disk. Raises `OSError` for a full or broken disk, which may report it only
-    now."""
+    """Wait until the content of a file is on disk. Raises `OSError` for a full or broken disk."""
     with open(path, "r+b") as file:  # Windows does this only for a file that may be written
         try:
             os.fsync(file.fileno())
@@ -169,7 +166,9 @@ def atomic_folder(path: str) -> Iterator[Path]:
 
 
 def others_in(folder: Path) -> bool:
-    """Return whether a folder holds anything that `atomic_folder` did not write."""
+    """Return whether a folder holds anything that `atomic_folder` did not write, or is none."""
+    if not folder.is_dir():
+        return True
     try:
         listed_files = (folder / LIST_OF_FILES).read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError):
@@ -192,9 +191,8 @@ def descriptor(path: str) -> int | None:
 
 
 def is_to_be_replaced(path: str, option: str) -> bool:
-    """Return whether writing replaces or creates a file at `path`; False for a device, a pipe or an open stream.
-    option: the option that named the path. Raises `UsageError` for a folder, and for the ending of a compression that
-    hoicli does not write."""
+    """Return whether writing replaces or creates a file at `path`; False for a device, a pipe or an open stream. Raises
+    `UsageError` for a folder, and for the ending of a compression that hoicli does not write."""
     if descriptor(path) is not None:
         return False
     with _explain_creation_errors(f"{option} {path}", Path(path).parent):
@@ -213,8 +211,7 @@ def is_to_be_replaced(path: str, option: str) -> bool:
 @contextmanager
 def temporary_file(target: Path, path_given: str, folder: Path) -> Iterator[Path]:
     """Create an empty temporary file in the folder of `target`, give its path, and remove it after the block if it is
-    still there. If `target` exists, only this user can read the temporary file, until it has the mode of `target`.
-    path_given, folder: for messages, the option with its value, and the folder as the user named it."""
+    still there. As long as `target` exists, only this user can read it."""
     temporary = _temporary_path(target)
     mode = 0o600 if target.is_file() and not target.is_symlink() else 0o666
     with _remove_at_end(temporary):
@@ -224,8 +221,7 @@ def temporary_file(target: Path, path_given: str, folder: Path) -> Iterator[Path
 
 
 def _temporary_path(target: Path) -> Path:
-    """Return a new random path in the folder of `target`, named after it. A name may have at most 255 bytes, so only 50
-    characters of the target's name are in it."""
+    """Return a new random path beside `target` with at most 50 characters of its name (255 bytes are allowed)."""
     return target.parent / f".{target.name[:50]}.{os.urandom(5).hex()}.part"
 
 
@@ -250,8 +246,7 @@ def _remove(part: Path) -> None:
 
 @contextmanager
 def _explain_creation_errors(path_given: str, folder: Path) -> Iterator[None]:
-    """Turn the system's errors of creating a file in the block into a `UsageError` that says why. path_given: the
-    option with its value; folder: of the file, as the user named it."""
+    """Turn the system's errors of creating a file in the block into a `UsageError` that says why."""
     try:
         yield
     except IsADirectoryError:
@@ -267,8 +262,7 @@ def _explain_creation_errors(path_given: str, folder: Path) -> Iterator[None]:
 
 
 def _copy_mode_and_owner(new: Path, old: Path) -> None:
-    """Give a new file or folder the mode of the old one that it replaces and, if this user may, its group and owner.
-    Nothing happens if there is no old one, or if it is a link."""
+    """Give a new file or folder the mode, and if allowed the group and owner, of an old one that is there."""
     if old.is_symlink() or not (old.is_file() or old.is_dir()):
         return
     before = old.stat()
@@ -279,16 +273,13 @@ def _copy_mode_and_owner(new: Path, old: Path) -> None:
 
 
 def check_file(path: str, option: str) -> None:
-    """Raise `UsageError` if `atomic_path` could not create a file at `path`. A file is created in its folder and
-    removed: the folder's mode alone does not show a read-only disk or a full quota. option: the option that named the
-    path."""
+    """Raise `UsageError` if `atomic_path` could not create a file, by creating one: its folder's mode may not tell."""
     if is_to_be_replaced(path, option):
         _check_writable_folder(Path(os.path.realpath(path)).parent, f"{option} {path}", Path(path).parent)
 
 
 def check_output(path: str, option: str = "-o") -> None:
-    """Raise `UsageError` if `open_output` could not create a file at `path`; for `-`, raise `DataError` if stdout is
-    closed. option: the option that named the path."""
+    """Raise `UsageError` if `open_output` could not create a file at `path`, `DataError` if stdout is closed."""
     if path != "-":
         check_file(path, option)
         return
@@ -297,8 +288,7 @@ def check_output(path: str, option: str = "-o") -> None:
 
 
 def _check_writable_folder(folder: Path, path_given: str, folder_shown: Path) -> None:
-    """Raise `UsageError` if no file can be created in a folder. path_given, folder_shown: for the message, the option
-    with its value, and the folder as the user named it."""
+    """Raise `UsageError` if no file can be created in a folder. folder_shown: as the user named it."""
     with temporary_file(folder / "hoicli", path_given, folder_shown):
         pass
 
@@ -315,8 +305,7 @@ def temporary_folder() -> str:
 
 
 def check_figure(path: str, option: str = "--plot") -> None:
-    """Raise `UsageError` if no figure can be written to `path`, or without matplotlib. Raise `DataError` if matplotlib
-    has no folder for its cache of fonts. option: the option that named the path."""
+    """Raise `UsageError` if no figure can be written to `path`, `DataError` if matplotlib has no folder for fonts."""
     if Path(path).suffix.lower() not in FIGURE_ENDINGS:
         raise UsageError(f"{option} {path}: end the name in .png, .svg or .pdf", code="bad-output")
     if find_spec("matplotlib") is None:
@@ -327,8 +316,7 @@ def check_figure(path: str, option: str = "--plot") -> None:
 
 
 def check_made_folder(path: str, option: str) -> None:
-    """Raise `UsageError` if `atomic_folder` could not create or replace the folder `path`. The folder above it must
-    exist. An existing folder must be empty, or hold only files of an earlier run. option: the option that named it."""
+    """Raise `UsageError` if `atomic_folder` could not create or replace the folder `path`."""
     target = Path(path)
     if target.exists() and not target.is_dir():
         raise UsageError(f"{option} {path}: is a file; give a folder", code="bad-output")
@@ -345,8 +333,7 @@ def check_made_folder(path: str, option: str) -> None:
 
 
 def check_folder(path: str, option: str) -> None:
-    """Raise `UsageError` if no file could be created in the folder `path`. If it is missing, it will be made with its
-    parents, so the nearest existing one is checked. option: the option that named it."""
+    """Raise `UsageError` if no file could be created in the folder `path`, which is made with its parents."""
     existing = Path(path).absolute()
     while not existing.exists() and existing != existing.parent:
         existing = existing.parent
@@ -356,8 +343,7 @@ def check_folder(path: str, option: str) -> None:
 
 
 def check_appended(path: str, option: str) -> None:
-    """Raise `UsageError` if an existing file cannot be read and appended to, or a new one cannot be created. option:
-    the option that named it."""
+    """Raise `UsageError` if a file cannot be read and appended to, or a new one cannot be created."""
     if not os.path.isfile(path):
         check_file(path, option)
     elif not os.access(path, os.R_OK | os.W_OK):

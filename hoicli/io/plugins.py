@@ -28,19 +28,16 @@ class Plugin:
 
 
 def names(group: str) -> list[str]:
-    """Return a sorted list of the names that installed packages add to a table of hoicli. group: the table (formats,
-    protocols, corruptions or datasets), whose entry points are in the group `hoicli.<group>`. Nothing is imported."""
+    """Return the sorted names that installed packages add to a table (formats, protocols, ...). Nothing is imported."""
     from importlib.metadata import entry_points
 
     return sorted({entry.name for entry in entry_points(group=f"hoicli.{group}")})
 
 
 def plugin(group: str, name: str) -> Plugin | None:
-    """Import and return what an installed package adds under this name to a table of hoicli; None if no package does.
-    group: the table, one of formats, protocols, corruptions and datasets.
+    """Import and return what an installed package adds under a name to a table; None if no package does.
 
-    Raises `UsageError` if two packages have the name, if the import fails, or if the value is a dict that JSON cannot
-    hold."""
+    Raises `UsageError` if two packages have the name, if the import fails, or for a dict that JSON cannot hold."""
     from importlib.metadata import entry_points
 
     entries = [entry for entry in entry_points(group=f"hoicli.{group}", name=name) if entry.dist is not None]
@@ -52,7 +49,9 @@ def plugin(group: str, name: str) -> Plugin | None:
     with run_plugin_code(f"{name} of {packages[0]} cannot be imported"):
         value = entries[0].load()
     try:
-        value = _as_json_has_it(dict(value)) if isinstance(value, Mapping) else value
+        if isinstance(value, Mapping):  # as it would be read from a JSON file; an error for what none can hold
+            options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+            value = orjson.loads(orjson.dumps(dict(value), default=str, option=options))
     except TypeError as error:
         raise UsageError(f"{name} of {packages[0]} is no dict that JSON can hold ({error}); mend the package") from None
     return Plugin(value, packages[0].replace(" ", "@"))
@@ -60,8 +59,7 @@ def plugin(group: str, name: str) -> Plugin | None:
 
 @contextmanager
 def run_plugin_code(message: str) -> Iterator[None]:
-    """Run another package's code in the block. What it prints goes to stderr, since stdout has hoicli's data. Whatever
-    it raises, even SystemExit, becomes a `UsageError` that begins with `message`."""
+    """Run another package's code in the block; whatever it raises becomes a `UsageError` after `message`."""
     try:
         with redirect_stdout(sys.stderr):
             yield
@@ -70,8 +68,7 @@ def run_plugin_code(message: str) -> Iterator[None]:
 
 
 def iterate_plugin(items: Iterable[T], message: str) -> Iterator[T]:
-    """Yield the items of another package's iterator. What it prints goes to stderr. If it raises SystemExit, that
-    becomes a `UsageError` that begins with `message`; other exceptions pass."""
+    """Yield the items of another package's iterator; SystemExit becomes a `UsageError` after `message`."""
     iterator = iter(items)
     while True:
         try:
@@ -82,10 +79,3 @@ def iterate_plugin(items: Iterable[T], message: str) -> Iterator[T]:
         except SystemExit as error:
             raise UsageError(f"{message}: SystemExit: {error}") from None
         yield item
-
-
-def _as_json_has_it(value: dict[Any, Any]) -> Any:
-    """Return a dict as it would be read from a JSON file: with Python's numbers and lists in place of NumPy's numbers
-    and tuples. Raises `TypeError` for what no file can hold, such as a dict that contains itself."""
-    options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
-    return orjson.loads(orjson.dumps(value, default=str, option=options))

@@ -28,8 +28,7 @@ group. The copy must not interrupt the cleanup. Later signals count, in case a l
 
 
 class EndedError(KeyboardInterrupt):
-    """A signal that ends the process has arrived. It is a KeyboardInterrupt, so code that handles Ctrl-C handles it,
-    too. number: the signal's."""
+    """A signal that ends the process has arrived. Code that handles Ctrl-C handles it, too. number: the signal's."""
 
     def __init__(self, number: int) -> None:
         """Make the error of a signal; its text is the signal's name (SIGTERM)."""
@@ -47,8 +46,7 @@ class _State:
 
 
 def catch_signals() -> None:
-    """From now on make the signals in ENDING raise `EndedError` in the main thread. It must be called there. Signals
-    that the process ignores (`nohup`) stay ignored."""
+    """Make the signals in ENDING raise `EndedError` in the main thread, except those that the process ignores."""
     for number in ENDING:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _handle_signal)
@@ -62,8 +60,7 @@ def release_signals() -> None:
 
 
 def _handle_signal(number: int, _: FrameType | None) -> None:
-    """Raise `EndedError` for a signal; while signals are held, only remember it. A second one within ECHO seconds is
-    ignored as a copy of the first."""
+    """Raise `EndedError` for a signal; only remember it while signals are held, and ignore a second one."""
     if _State.is_held:
         _State.waiting = number
         return
@@ -75,8 +72,7 @@ def _handle_signal(number: int, _: FrameType | None) -> None:
 
 @contextmanager
 def hold_signals() -> Iterator[None]:
-    """Delay signals during the block. It is for steps that must not be torn apart, such as starting a process and
-    adding it to the list of those to end."""
+    """Delay signals during the block, which must not be torn apart, such as starting and listing a process."""
     _State.is_held = True
     try:
         yield
@@ -91,8 +87,7 @@ def hold_standard_streams() -> None:
     """Open /dev/null in place of each standard stream that is closed (`2>&-`). Otherwise the next opened file would get
     its descriptor (0, 1 or 2), and a library's messages to stderr would go into that file.
 
-    Python's own object for a closed stream is None. sys.stdout is replaced: writing to it raises an error, since its
-    /dev/null is opened only for reading."""
+    sys.stdout is replaced: writing to it raises an error."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -104,7 +99,6 @@ def hold_standard_streams() -> None:
 
 
 def close_stdout_quietly() -> None:
-    """Lead stdout to /dev/null, after a broken pipe or a full disk: otherwise Python would print another error when it
-    flushes stdout at exit."""
+    """Lead stdout to /dev/null, so that Python does not print another error when it flushes at exit."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

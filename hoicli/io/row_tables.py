@@ -11,8 +11,7 @@ Row = TypeVar("Row")
 
 
 def rows_by_name(table: str, named_rows: Iterable[tuple[str, Row]]) -> dict[str, Row]:
-    """Return the rows of a table by their names, in their order. table: what the table is called and where it is, for
-    the message. Raises `DeclarationError`, which stops the import, for a name that occurs twice."""
+    """Return the rows of a table by their names. Raises `DeclarationError` for a name that occurs twice."""
     rows: dict[str, Row] = {}
     for name, row in named_rows:
         if name in rows:

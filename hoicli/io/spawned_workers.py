@@ -67,8 +67,7 @@ def ordered_map(work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int
 
 
 def _distribute(tasks: Sequence[Any], idle: list[Connection]) -> Iterator[Any]:
-    """Send the tasks to workers, one at a time to each, and yield the results in the order of the tasks. idle: the
-    pipes to the workers, which are all idle at first. Raises as `ordered_map` does."""
+    """Send the tasks to workers, one at a time to each; yield the results in order. idle: pipes to all of them."""
     limit = AHEAD * len(idle)
     busy: dict[Connection, int] = {}  # the number of the task that each worker does
     results: dict[int, Any] = {}  # by number of the task: those that came before their turn

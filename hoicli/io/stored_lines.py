@@ -15,8 +15,7 @@ from hoicli.io.streams import BUFFER, Input, Line, Stream, number_lines
 
 class StoredLines:
     """All lines of a stream. Of files, only their positions are kept in memory (20 bytes a line); pipes and compressed
-    files are copied to temporary files. Iterate once over all lines, then `read` some of them by their numbers, which
-    count from 0."""
+    files are copied to temporary files. Iterate once over all lines, then `read` some by their numbers from 0."""
 
     def __init__(self, stream: Stream) -> None:
         """Prepare to read a stream; nothing is read yet, but pipes and compressed files are copied."""
@@ -35,8 +34,7 @@ class StoredLines:
                 yield from self._iterate_file(index, progress)
 
     def _iterate_file(self, index: int, progress: Progress) -> Iterator[Line]:
-        """Yield the lines of an input, and remember where they are. index: of the input. Raises `DataError` if it
-        cannot be read."""
+        """Yield the lines of an input, and remember where they are. Raises `DataError` if it cannot be read."""
         source = self._inputs[index]
         with source.open():
             pass  # raises for what is no text, or cannot be read
@@ -51,16 +49,14 @@ class StoredLines:
                 progress.advance(len(data))
 
     def _add(self, file: int, number: int, start: int, length: int) -> None:
-        """Remember where a line is. file: the index of its input; number: of the line there, 0 for a file without
-        lines; start: its first byte; length: how many bytes it has."""
+        """Remember where a line is. file, start: the index of its input, and its first byte there."""
         self._file.append(file)
         self._number.append(number)
         self._start.append(start)
         self._length.append(length)
 
     def read(self, numbers: Iterable[int]) -> Iterator[Line]:
-        """Yield the lines with these numbers, after a first iteration over all. Raises `DataError` for a file that has
-        changed since."""
+        """Yield the lines with these numbers, after an iteration over all. Raises `DataError` for a changed file."""
         if self._held is not None:
             yield from map(self._held.__getitem__, numbers)
             return

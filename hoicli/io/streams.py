@@ -57,8 +57,7 @@ class Line:
 
 @dataclass(slots=True)
 class Item(Line):
-    """A record in memory, given in a call from Python, as a line. file: the argument's name; index: the text between
-    the brackets of `argument[index]`, for messages; number: always 1."""
+    """A record in memory, given in a call from Python, as a line. file, index: its place, `argument[index]`."""
 
     index: str
 
@@ -75,8 +74,7 @@ class Item(Line):
 
 @dataclass(frozen=True)
 class File:
-    """The lines of a file, or of stdin (`-`), unpacked. numbered: whether messages can give line numbers; not for lines
-    that were converted from another format."""
+    """The lines of a file, or of stdin (`-`), unpacked. numbered: whether messages can give line numbers."""
 
     path: str
     numbered: bool = True
@@ -93,8 +91,7 @@ class File:
 
     @property
     def divisible(self) -> bool:
-        """Return whether several processes can each read a part: whether it is a file on disk, not compressed, and in
-        UTF-8."""
+        """Return whether several processes can each read a part of it: a file, not compressed, in UTF-8."""
         if not os.path.isfile(self.path):
             return False
         with open(self.path, "rb") as stream:
@@ -112,9 +109,7 @@ class File:
 class Spool:
     """A temporary file of lines. It has no name in the file system, so nothing is left behind however the process ends.
 
-    name: what messages call the lines. numbered: whether they have the line numbers of a file of that name; records
-    that were converted from another format have not.
-    """
+    name: what messages call the lines. numbered: whether they have the line numbers of a file of that name."""
 
     divisible = True
     """Several processes can each read a part."""
@@ -205,15 +200,13 @@ def files(paths: Sequence[str]) -> list[Input]:
 class Stream:
     """An iterable of the non-blank lines of files (`-`: stdin), one file after another, with a progress bar on a
     terminal. Each iteration reads from the beginning. Stdin and pipes allow only one, unless in a block of
-    `rereadable`. Iterating raises `DataError` for a file that cannot be read.
-    """
+    `rereadable`. Iterating raises `DataError` for a file that cannot be read."""
 
     def __init__(
         self, paths: Sequence[str], label: str, opener: Opener = files, lines_held: Iterable[Line] | None = None
     ) -> None:
-        """Describe the stream; nothing is read yet. label: what the lines are (predictions), for the progress bar and
-        messages. opener: a function that returns the files to read; it is called when lines are first needed.
-        lines_held: the lines, if they are in memory already; then `paths` is only what messages call them."""
+        """Describe the stream; nothing is read yet. label: what the lines are (predictions). opener: returns the files
+        to read, when lines are first needed. lines_held: the lines, if they are in memory already."""
         self.label = label
         self.paths = list(paths)
         self._opener: Opener = opener if lines_held is None else lambda _: []
@@ -233,8 +226,7 @@ class Stream:
 
     @cached_property
     def first(self) -> Line:
-        """Return the first line, without losing it: the next iteration yields it, too. Raises `DataError` if the stream
-        is empty."""
+        """Return the first line, which the next iteration yields, too. Raises `DataError` for an empty stream."""
         lines = self._read()
         first = next(lines, None)
         if first is None:
@@ -288,8 +280,7 @@ class Stream:
 
     def processes(self) -> int:
         """Return how many processes should read the stream at once: one for each processor, but fewer for little data.
-        It is 1 for pipes and compressed files, which can only be read from beginning to end, and on systems other than
-        Linux."""
+        It is 1 for pipes and compressed files, and on systems other than Linux."""
         size = self.size  # SHARE: the bytes that justify a further process; SECOND: those that justify the second one
         if sys.platform != "linux" or size is None or size < min(SECOND, 2 * SHARE):
             return 1
@@ -301,8 +292,7 @@ class Stream:
         """Return streams of about equally large parts of one large file, for `processes` to read. Return [] if one
         process should read it, and for a stream of several files.
 
-        Line numbers in a share count from its start, so the place of an error is wrong: to get it, read the whole file
-        again, or add `lines_before`."""
+        Line numbers in a share count from its start: add `lines_before`, or read the whole file again."""
         count = self.processes()
         if count < 2 or len(self._inputs) != 1:
             return []
@@ -353,8 +343,7 @@ class Stream:
 
 
 def _rereadable(source: Input) -> Input:
-    """Return a temporary file with the unpacked content of stdin, a pipe or a device. Return any other input as it is;
-    a missing file, too, for which the reader raises an error."""
+    """Return a temporary copy of stdin, a pipe or a device; any other input, also a missing file, as it is."""
     if isinstance(source, Spool) or os.path.isfile(source.path) or os.path.isdir(source.path):
         return source
     if source.path != "-" and not os.path.exists(source.path):
@@ -363,8 +352,7 @@ def _rereadable(source: Input) -> Input:
 
 
 def _copy_unpacked(source: Input) -> Spool:
-    """Return a temporary file with the unpacked content of a file, a pipe or a device. Raises `DataError` if it cannot
-    be read."""
+    """Return a temporary file with the unpacked content of an input. Raises `DataError` if it cannot be read."""
     copy = Spool(source.name, numbered=source.numbered)
     with source.open() as stream, copy.filling() as target:
         copyfileobj(stream, target)
@@ -372,8 +360,7 @@ def _copy_unpacked(source: Input) -> Spool:
 
 
 def number_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, line) of an opened file: numbers count from 1, and a line has its line end. name: the file's, for
-    messages. Raises `DataError` for a line over LONGEST_LINE, of compressed files over LONGEST_UNPACKED."""
+    """Yield (number from 1, line with its end) of an opened file. Raises `DataError` for too long a line."""
     longest = LONGEST_LINE if packed_size(stream) is None else LONGEST_UNPACKED
     for number, data in enumerate(iter(partial(stream.readline, longest + 1), b""), start=1):
         if len(data) > longest:
@@ -383,8 +370,7 @@ def number_lines(stream: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
 
 
 def _position(stream: IO[bytes]) -> int:
-    """Return how many bytes of a file on disk have been read through `stream`, which may unpack them; 0 if the system
-    does not tell (a pipe)."""
+    """Return how many bytes on disk have been read through `stream`; 0 if the system does not tell (a pipe)."""
     # `opened_files.ChunkReader`, which unpacks, has the file behind it as `fileobj`
     file: Any = getattr(getattr(stream, "raw", None), "fileobj", stream)
     with suppress(OSError, ValueError):

@@ -12,21 +12,18 @@ _SEPARATOR = re.compile(rb'"?sep=(.)"?[,;\t]*\s*', re.IGNORECASE)  # "sep=;"
 
 
 def announced_delimiter(first_line: Line) -> str | None:
-    """Return the delimiter that a line `sep=;` names. Excel writes such a line before the header; None for any other
-    line."""
+    """Return the delimiter that a line `sep=;` names, as Excel writes it before the header, or None."""
     match = _SEPARATOR.fullmatch(first_line.data)
     return None if match is None else match[1].decode("latin-1")
 
 
 def usual_delimiter(line: Line) -> str:
-    """Return what separates the cells of a row: a tab, if there is one, else a comma or semicolon, whichever is there
-    more often."""
+    """Return what separates the cells of a row: a tab, else the more frequent of comma and semicolon."""
     return "\t" if b"\t" in line.data else max(",", ";", key=lambda mark: line.data.count(mark.encode()))
 
 
 def cells_of(line: Line, delimiter: str) -> list[str]:
-    """Return the cells of a row, without space around them. Raises `DataError` for a line that is no row, or that is
-    not in UTF-8."""
+    """Return the cells of a row, stripped. Raises `DataError` for a line that is no row, or not in UTF-8."""
     try:
         (cells,) = csv.reader([line.data.decode("utf-8-sig")], delimiter=delimiter, strict=True)
     except UnicodeDecodeError:

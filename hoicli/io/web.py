@@ -11,12 +11,10 @@ from typing import Any
 
 
 class _Answer(HTTPResponse):
-    """An answer to a request that must have arrived completely at a deadline; reading it later raises
-    `TimeoutError`."""
+    """An answer that must have arrived completely at a deadline; reading it later raises `TimeoutError`."""
 
     def __init__(self, sock: socket.socket, *args: Any, deadline: float, **keywords: Any) -> None:
-        """Begin to read an answer from a socket. deadline: a time of `time.monotonic`; args, keywords: HTTPResponse's
-        others."""
+        """Begin to read an answer from a socket. deadline: a time of `time.monotonic`."""
         super().__init__(sock, *args, **keywords)
         self._timed = _TimedReader(sock, self.fp.detach(), deadline)
         self.fp = io.BufferedReader(self._timed)
@@ -67,8 +65,7 @@ class _Http(HTTPConnection):
         self._create_connection = self._open_socket  # which HTTPConnection calls to connect
 
     def _open_socket(self, address: tuple[str, int], *_: Any) -> socket.socket:
-        """Return a socket that is connected to (host, port), by the first of the host's addresses that answers. Raises
-        `OSError` if none does in time."""
+        """Return a socket to the first of a host's addresses that answers. Raises `OSError` if none does in time."""
         last_error: OSError = OSError("the host has no address")
         for family, kind, protocol, _name, socket_address in socket.getaddrinfo(*address, 0, socket.SOCK_STREAM):
             sock = socket.socket(family, kind, protocol)

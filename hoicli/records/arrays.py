@@ -17,9 +17,8 @@ _CPU = 1, 3
 
 
 def read_array(values: Any, field: str) -> NDArray[Any]:
-    """Return the values as a NumPy array. values: a list, a NumPy array, or an array of another library with
-    `__array__` or DLPack, such as torch's tensors. field: what errors call the values. Raises `DataError` for anything
-    else, and for a masked array."""
+    """Return the values as a NumPy array. values: a list, or an array of a library with `__array__` or DLPack, such as
+    torch's. Raises `DataError` for anything else, and for a masked array."""
     if isinstance(values, np.ma.MaskedArray):
         raise DataError("a masked array, whose mask would not count; drop the masked rows, give .data", field=field)
     if isinstance(values, np.ndarray):
@@ -54,24 +53,21 @@ def _read_by_protocol(values: Any, field: str) -> NDArray[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return an array, or a number, of NumPy or another library as lists and numbers of Python, without loss. It is
-    meant as the `default` of `orjson.dumps`. Raises `TypeError` for anything else."""
+    """Return an array, or a number, of any library as Python's lists and numbers, for JSON. Raises `TypeError`."""
     if hasattr(value, "__dlpack_device__") or hasattr(value, "__array__"):
         return read_array(value, "").tolist()
     raise TypeError(f"{type(value).__name__} is nothing that JSON has")
 
 
 def floats(array: NDArray[Any], field: str) -> NDArray[np.floating[Any]]:
-    """Return a copy of the array as float32, if that holds its type exactly, else as float64. field: what errors call
-    the array. Raises `DataError` if it does not hold numbers."""
+    """Return a copy of the array as float32 if that holds its type, else float64. Raises `DataError` for others."""
     if array.dtype.kind not in "fiu" and array.size:
         raise DataError(f"has dtype {array.dtype}, wants numbers", field=field)
     return array.astype(np.float32 if array.dtype in (np.float32, np.float16) else np.float64, copy=True)
 
 
 def box_array(values: Any) -> NDArray[np.floating[Any]]:
-    """Return [B, 4] a copy of boxes given as an array of any library. Raises `DataError` for another shape (but an
-    empty array may have any of up to two dimensions), and for anything but numbers."""
+    """Return [B, 4] a copy of boxes from an array of any library, which may be empty. Raises `DataError` for others."""
     array = read_array(values, "boxes")
     if not array.size and array.ndim <= 2:
         array = array.reshape(0, 4)
@@ -88,8 +84,7 @@ def flat_array(array: NDArray[Any], field: str) -> NDArray[Any]:
 
 
 def read_integers(values: Any, field: str, meaning: str = "indices of boxes") -> Ints:
-    """Return an array of any library, or a list, as a new array of integers, with NO_BOX for None. Raises `DataError`
-    for anything but integers in one dimension. field, meaning: what errors call them, and what the numbers are."""
+    """Return an array of integers, with NO_BOX for None. meaning: what they are. Raises `DataError` for others."""
     if isinstance(values, list | tuple) and None in values:
         values = [NO_BOX if value is None else value for value in values]
     array = flat_array(read_array(values, field), field)
@@ -105,8 +100,7 @@ def all_within(numbers: Ints, lowest: int, end: int) -> bool:
 
 
 def check_range(numbers: Ints, count: int, field: str, meaning: str, *, lowest: int = 0) -> None:
-    """Raise `DataError` for a number below `lowest`, or not below `count`. field: what errors call the numbers;
-    meaning: what there are `count` of, such as "boxes"."""
+    """Raise `DataError` for a number below `lowest`, or not below `count`. meaning: what is counted, "boxes"."""
     if not all_within(numbers, lowest, count):
         row = int(np.flatnonzero((numbers < lowest) | (numbers >= count))[0])
         problem = f"number {numbers[row]}, but there are {count} {meaning}, numbered from 0"
@@ -119,9 +113,8 @@ BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 def box_corners(boxes: NDArray[np.floating[Any]], box_format: str, size: Any) -> NDArray[np.floating[Any]]:
     """Return [B, 4] the boxes as x1, y1, x2, y2 in pixels: unchanged if they are that already, else as float64.
 
-    box_format: what the four numbers of a box are, one of BOX_FORMATS: corners; a corner, width and height; or the
-    centre, width and height. size: the image's (height, width), if the numbers are shares of it; None for pixels.
-    Raises `UsageError` for another format, `DataError` for an invalid size."""
+    box_format: what the four numbers of a box are, one of BOX_FORMATS. size: the image's (height, width) if they are
+    shares of it, None for pixels. Raises `UsageError` for another format, `DataError` for an invalid size."""
     if box_format not in BOX_FORMATS:
         raise UsageError(f"box_format={box_format!r}: choose {', '.join(BOX_FORMATS[:-1])} or {BOX_FORMATS[-1]}")
     if box_format != "xyxy":

@@ -29,8 +29,7 @@ def find_inverted(boxes: Floats) -> Bools:
 
 
 def hash_corners(images: Images) -> Floats:
-    """Return [T] a hash (a float) of the corners of each triplet's two boxes: equal corners have equal hashes, and
-    different corners almost always different ones."""
+    """Return [T] a hash (a float) of the corners of each triplet's two boxes, almost always a different one."""
     with np.errstate(over="ignore", invalid="ignore"):
         # Irrational weights: sums of different corners almost never agree. The last row is read where there is no
         # object, since the index is -1 there.
@@ -45,12 +44,13 @@ def find_repeated(images: Images, *columns: Ints | Bools) -> Bools:
     equal coordinates, their object boxes too (whether or not the record lists a box twice), and all columns agree.
     Triplets are first compared by a hash, which is fast; only those that share one are compared exactly."""
     is_repeated = np.zeros(len(images.subject), dtype=bool)
+    # without an object, the box is read as zeros below; the second column tells it from a real box of zeros
     every_column: tuple[Ints | Bools, ...] = (images.image_of_hoi, images.object < 0, *columns)
     with np.errstate(over="ignore", invalid="ignore"):
         triplet_hash = hash_corners(images)
         for number, column in enumerate(every_column):
             # irrational weights, as `hash_corners` has for corners: different triplets almost never add up to one sum
-            triplet_hash = triplet_hash + np.sqrt(11.0 + number) * column
+            triplet_hash = triplet_hash + np.cbrt(11.0 + number) * column
     order = np.argsort(triplet_hash, kind="stable")
     may_repeat = ~np.isfinite(triplet_hash[order])  # a hash that overflowed says nothing
     same_hash = triplet_hash[order[1:]] == triplet_hash[order[:-1]]
@@ -107,14 +107,12 @@ def iou(
 
 
 def take_columns(boxes: Floats, rows: Ints) -> Floats:
-    """Return [4, M] the boxes at `rows` [M] of `boxes` [B, 4], as `iou` takes them: each coordinate is contiguous in
-    memory, which is fastest."""
+    """Return [4, M] the boxes at `rows` [M] of `boxes` [B, 4], as `iou` takes them: fastest in memory."""
     return np.ascontiguousarray(boxes.take(rows, axis=0).T)
 
 
 def _area(boxes: Floats, last_pixel: float) -> Floats:
-    """Return [M] the areas of boxes [4, M]. last_pixel: 1.0 if x2 and y2 are the last pixels inside a box, which makes
-    its sides one longer; else 0.0."""
+    """Return [M] the areas of boxes [4, M]. last_pixel: 1.0 if x2 and y2 are the last pixels inside, else 0.0."""
     area: Floats = (boxes[2] - boxes[0] + last_pixel) * (boxes[3] - boxes[1] + last_pixel)
     return area
 
@@ -196,8 +194,7 @@ def _suppress_group(subjects: Floats, objects: Floats, threshold: float, alpha: 
 
 
 def _find_overlapping_widths(boxes: Floats, minimum_iou: float) -> Ints:
-    """Return the positions of the boxes [4, N], except the first, that share enough width with the first box to have
-    an IoU above `minimum_iou` with it."""
+    """Return the positions of boxes [4, N] that may have, by their widths, an IoU above a minimum with the first."""
     if minimum_iou < 0:
         return np.arange(1, boxes.shape[1])  # every box has, even one that does not overlap
     # an IoU is at most the shared width divided by the first box's width
@@ -214,8 +211,7 @@ def _minimum_iou(threshold: float, exponent: float) -> float:
 
 
 def _nms_groups(scenes: Scenes, rows: Ints) -> Ints:
-    """Return [M] the group of each triplet at `rows` [M], as a number: triplets of equal numbers agree in image,
-    labels, verb, role, and in whether they have an object. Only such triplets suppress each other."""
+    """Return [M] a number for each triplet at `rows`, equal if image, labels, verb, role and lack of object are."""
     columns = (
         scenes.image_of_hoi,
         scenes.labels[scenes.subject],
@@ -232,8 +228,7 @@ def _nms_groups(scenes: Scenes, rows: Ints) -> Ints:
 
 
 def best_per_image(scenes: Scenes, count: int, among: Bools | None = None) -> Bools:
-    """Return [T] a mask of the `count` triplets of each image with the highest scores; equal scores rank by input
-    order. among: [T] a mask of the triplets to choose from, None for all."""
+    """Return [T] a mask of the `count` best triplets of each image, of equal scores the first. among: [T] a mask."""
     if among is None and np.diff(scenes.hoi_start).max(initial=0) <= count:
         return np.ones(len(scenes.score), dtype=bool)
     rows = np.arange(len(scenes.score)) if among is None else np.flatnonzero(among)

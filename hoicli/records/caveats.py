@@ -22,8 +22,7 @@ class Caveat:
 
     name: as a record's `caveats` has it. of: which records it is about: "truth", "predictions" or "both". setting: its
     (key, value) in signatures. words: the sentence that tables print below the numbers; "" if they are as exact as
-    without it. lacks: for a protocol that refuses it, why there is no number, and what to use instead.
-    """
+    without it. lacks: for a protocol that refuses it, why there is no number, and what to use instead."""
 
     name: str
     of: str
@@ -100,8 +99,7 @@ def mask(names: Iterable[str]) -> int:
 
 
 def read_caveats(value: Any) -> int:
-    """Return the mask of the caveats that a record's field `caveats` names; 0 if value is None, for a missing field.
-    Raises `KeyError` or `TypeError` for an invalid value."""
+    """Return the mask of a record's field `caveats`, 0 without it. Raises `KeyError` or `TypeError`."""
     if value is None:
         return 0
     if type(value) is not list or not set(map(type, value)) <= {str}:
@@ -128,14 +126,12 @@ LACKING = "{} pairs of senses are not in the table of similarities and count 0: 
 
 
 def lacks_similarities(settings: Mapping[str, str]) -> bool:
-    """Return whether these signature settings are those of a SHOE score for which the table of similarities lacked some
-    pairs of senses."""
+    """Return whether these are settings of a SHOE score without the similarities of some senses."""
     return "missing" in settings and settings.get("protocol") == "shoe"
 
 
 def words_of(row: Mapping[str, Any]) -> list[str]:
-    """Return the sentences that tables print below a result row: those of the caveats in its signature, and its `note`
-    (without one, PUBLISHED if the row is a paper's and not comparable)."""
+    """Return the sentences below a result row in tables: those of the caveats in its signature, and its `note`."""
     row_settings = settings_of(row)
     # a number of SHOE may have been computed without the similarities of some pairs, as `missing` says
     words = [LACKING.format(row_settings["missing"])] if lacks_similarities(row_settings) else []

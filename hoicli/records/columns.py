@@ -29,7 +29,7 @@ BATCH = 256
 """Images in a batch: enough to make NumPy's overhead per call small, few enough to stay in cache."""
 
 NUMBERS = (float, int)
-"""The types of JSON's numbers, the more frequent first."""
+"""The types of JSON's numbers."""
 
 NO_BOX = -1
 _NO_FIELDS: Mapping[str, Any] = {}
@@ -49,14 +49,12 @@ def read_columns(
 ) -> Iterator[Part]:
     """Yield what `build` makes of each batch of lines, such as `Images`, without the bad lines.
 
-    build: the fast pass over a batch. For a bad record it raises any exception that `attempt` expects, and for an image
-    that the register does not know it returns None. check: the careful pass over one record, which yields the problems
-    of exactly those records that `build` refuses. policy: whether a bad record stops the reading or is counted.
-    register: remembers the `image_ids` of all results, and refuses one that occurs twice or is unknown. processes: how
-    many share the work; each reads all lines of the stream and takes its turn with a batch.
+    build: the fast pass over a batch. It raises for a bad record, and returns None for an image that the register does
+    not know. check: yields the problems of one record, for exactly those that `build` refuses. processes: how many take
+    turns with the batches.
 
     Raises `DataError` for the first bad record, or counts it in `policy` and goes on, and raises at the end if all were
-    bad. A record whose image the register refuses is bad, too."""
+    bad."""
     skipped_before, any_left = policy.skipped, False
 
     def reread() -> Iterator[list[Line]]:
@@ -82,8 +80,7 @@ def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
 
 
 def attempt(build: Callable[[list[Line]], Part | None], lines: list[Line]) -> Part | None:
-    """Return what `build` (see `read_columns`) makes of the lines; None if any line is bad, which it shows by one of
-    the exceptions below."""
+    """Return what `build` (see `read_columns`) makes of the lines; None if any line is bad."""
     try:
         return build(lines)
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
@@ -93,8 +90,7 @@ def attempt(build: Callable[[list[Line]], Part | None], lines: list[Line]) -> Pa
 def keep_good(
     lines: list[Line], check: Callable[[Record], Iterable[Problem]], policy: ErrorPolicy, register: ImageRegister
 ) -> Iterator[Line]:
-    """Yield the lines without problems and add their images to the register. check: yields the problems of a record.
-    Raises `DataError` for the first problem of a bad line, or leaves that line out if the policy skips bad ones."""
+    """Yield the lines without problems and add their images to the register. Raises `DataError` as the policy says."""
     for line in lines:
         with policy.item():  # takes a `DataError` of the block: raises or counts it
             record = parse(line)
@@ -105,21 +101,14 @@ def keep_good(
 
 
 def require(passed: bool | np.bool_) -> None:
-    """Raise `ValueError` if a check of a record has not `passed`. It has no message: `read_columns` then checks each
-    record by itself to say what is wrong."""
+    """Raise `ValueError` if a check has not `passed`; `read_columns` then says what is wrong."""
     if not passed:
         raise ValueError
 
 
 def check_types(values: Iterable[Any], *allowed: type) -> None:
-    """Raise `ValueError` unless the type of every value is one of `allowed` (and no subclass: true is not an integer).
-    It is fastest if the most frequent type comes first."""
-    types = list(map(type, values))
-    unaccounted = len(types)
-    for allowed_type in allowed:
-        if unaccounted:
-            unaccounted -= types.count(allowed_type)
-    require(not unaccounted)
+    """Raise `ValueError` unless each value has an `allowed` type, and no subclass: true is not an integer."""
+    require(set(map(type, values)) <= set(allowed))
 
 
 def image_ids(values: list[Any]) -> list[str]:
@@ -130,9 +119,8 @@ def image_ids(values: list[Any]) -> list[str]:
 
 
 def numbers(values: list[Any], *types: type) -> Floats:
-    """Return the values as a column of floats, NaN where a number is missing. types: those that values may have, by
-    default float and int; with NoneType among them, None is a missing number. NaN is one, too, but only our own readers
-    set it, since JSON has no NaN. Raises `ValueError` for a value of another type and for an infinity."""
+    """Return the values as a column of floats, NaN where a number is missing. types: those of the values, by default
+    float and int; with NoneType, None is a missing number. Raises `ValueError` for others and for an infinity."""
     types = types or NUMBERS
     check_types(values, *types)
     if type(None) in types:
@@ -144,8 +132,7 @@ def numbers(values: list[Any], *types: type) -> Floats:
 
 
 def indices(values: list[Any], limit: Ints, *, nulls: bool = False) -> Ints:
-    """Return the values as a column of indices. limit: [T] what each index must be below. nulls: whether a value may be
-    None, which becomes -1. Raises `ValueError` for a value that is no integer from 0 to below its limit."""
+    """Return the values as a column of indices below `limit` [T], -1 for None (`nulls`). Raises `ValueError`."""
     check_types(values, int, *((type(None),) if nulls else ()))
     missing = values.count(None) if nulls else 0
     column = integers([-1 if value is None else value for value in values] if missing else values)
@@ -155,14 +142,8 @@ def indices(values: list[Any], limit: Ints, *, nulls: bool = False) -> Ints:
 
 
 def integers(values: list[int] | Ints) -> Ints:
-    """Return the integers as a column; a column unchanged. Indices of boxes are nearly always below 256; then going
-    through bytes takes half the time."""
-    if isinstance(values, np.ndarray):
-        return values
-    try:
-        return np.frombuffer(bytes(values), dtype=np.uint8).astype(np.int64)
-    except ValueError:  # a value is not in 0..255
-        return np.fromiter(values, dtype=np.int64, count=len(values))
+    """Return the integers as a column."""
+    return values if isinstance(values, np.ndarray) else np.fromiter(values, dtype=np.int64, count=len(values))
 
 
 @dataclass(frozen=True)
@@ -171,8 +152,7 @@ class Images:
 
     image_ids [N] text; boxes [B, 4] float64, pixels, 0-based x1 y1 x2 y2; subject, object [T] rows of `boxes`, NO_BOX
     for no object; score [T], NaN if missing. Image n has boxes box_start[n]:box_start[n + 1] and triplets
-    hoi_start[n]:hoi_start[n + 1]. hashes [N] of ground truth (`records.fingerprint`), none of predictions.
-    """
+    hoi_start[n]:hoi_start[n + 1]. hashes [N] of ground truth (`records.fingerprint`), none of predictions."""
 
     image_ids: Sequence[str]
     boxes: Floats
@@ -194,14 +174,12 @@ class Images:
         return runs_of(self.box_start)
 
     def corners(self, boxes: Ints) -> list[Floats]:
-        """Return four columns [M] for `numpy.lexsort` that sort these rows of `self.boxes` [M] by x1, then y1, x2 and
-        y2; the row -1, for no box, comes last."""
+        """Return [M] keys for `numpy.lexsort` by x1, y1, x2 and y2 of these boxes; -1, no box, comes last."""
         with_no_box = np.append(self.boxes, np.full((1, 4), np.inf), axis=0)  # the last row is what -1 looks up
         return list(with_no_box[boxes].T[::-1])  # lexsort sorts by its last key first
 
     def ends(self, rows: Ints) -> list[Floats]:
-        """Return columns for `numpy.lexsort` that sort these rows of triplets by the coordinates of the subject box,
-        then by those of the object box. Unlike row numbers, they do not depend on the order of boxes in a record."""
+        """Return keys for `numpy.lexsort` by the coordinates of these triplets' boxes, whatever their order."""
         return [*self.corners(self.object[rows]), *self.corners(self.subject[rows])]
 
 
@@ -209,9 +187,7 @@ class Images:
 class RawImages(Images):
     """Images with the labels [B] of boxes and the verbs [T] of triplets as `raw_images` converted them.
 
-    of_image, of_hoi: other fields by name, each with a value for every image [N], or for every triplet [T] (empty if
-    no triplet has the field).
-    """
+    of_image, of_hoi: other fields by name, with a value for every image [N], or triplet [T] (or empty)."""
 
     labels: list[Any] | Ints
     verbs: list[Any] | Ints
@@ -227,8 +203,7 @@ class RawImages(Images):
         return self.of_image.get(key) or [None] * len(self.image_ids)
 
     def box_values(self, key: str, missing: Any) -> list[Any]:
-        """Return [B] the values of the record field `key`, which lists one value for each box. missing: the value of
-        each box of a record without the field. Raises `ValueError` if the field has any other content."""
+        """Return [B] the values of a field with one for each box, or `missing`. Raises `ValueError` for others."""
         values_of_all: list[Any] = []
         for values, count in zip(self.each(key), np.diff(self.box_start).tolist(), strict=True):
             require(values is None or (type(values) is list and len(values) == count))
@@ -251,10 +226,9 @@ def raw_images(
     """Parse image records and return them as columns. Every reader of records from JSON goes through here.
 
     scores: the types that a score may have, with NoneType where it may be missing. nulls: whether an object may be
-    null, for an action without an object. truth: whether the records are ground truth, whose images get `hashes`.
-    label, verb: functions that convert each label and each verb; without them names are unchanged. of_image: names of
-    further fields of records to keep, unchecked. of_hoi: names of further fields of triplets to keep, unchecked, each
-    with the value for a triplet that lacks it. check: called with each record, raises for a bad one.
+    null, for an action without an object. truth: whether images get `hashes`. label, verb: functions that convert each
+    label and each verb; without them names are unchanged. of_image: names of further fields to keep. of_hoi: those of
+    triplets, with the value for one that lacks it.
 
     Raises `ValueError`, or another exception that `attempt` expects, for a bad record."""
     ids: list[Any] = []
@@ -327,9 +301,8 @@ def _box_rows(
     """Return ([T] the subject, [T] the object) of each triplet as rows in the boxes of all records; NO_BOX where there
     is no object.
 
-    subject, objects: [T] indices of boxes in the triplet's own record; nulls: whether an object may be None.
-    box_start, hoi_start: [N + 1] the row of each record's first box or triplet, and at the end how many there are.
-    Raises `ValueError` for an index that the record does not have."""
+    subject, objects: [T] indices of boxes in the triplet's own record; nulls: whether an object may be None. box_start,
+    hoi_start: [N + 1] where each record's begin."""
     image_of_hoi = runs_of(hoi_start)
     first_box, box_limit = box_start[image_of_hoi], np.diff(box_start)[image_of_hoi]
     object_in_record = indices(objects, box_limit, nulls=nulls)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +39,6 @@ from hoicli.vocabulary.labels import Spelled, Vocabulary
 
 TRIPLET_COLUMNS = ("subject", "object", "verb", "score")
 """The arguments with a value for each triplet; also `role`, where the vocabulary has roles."""
-
-_PREDICTED = ("boxes", "labels", *TRIPLET_COLUMNS)
-_ARGUMENTS = frozenset((*_PREDICTED, "interaction", "role", "box_format", "size"))
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 State = dict[str, Any]
 """The predictions of many images as arrays by name; typed so that `numpy.savez(path, **state)` passes type checkers.
@@ -72,8 +68,7 @@ class Detections:
 
     boxes [B, 4]: x1, y1, x2, y2 in pixels from 0, float32 or float64; labels [B]: object ids, -1 for no label;
     subject, object [T]: rows of `boxes`, NO_BOX (-1) for no object; verb [T]: verb ids; role [T]: 0 for the verb alone,
-    else 1 + the number of the role in the vocabulary (all 0 if it has no roles); score [T]: NaN for ground truth.
-    """
+    else 1 + the number of the role in the vocabulary (all 0 if it has no roles); score [T]: NaN for ground truth."""
 
     image_id: str
     boxes: NDArray[np.floating[Any]]
@@ -85,8 +80,7 @@ class Detections:
     score: Floats
 
     def either(self, other: Detections) -> Detections | None:
-        """Return one of `self` and `other` if they are the same but for the rounding of a network's computation, None
-        if they differ by more. Which of the two does not depend on the order in which they are given."""
+        """Return one of two, whatever their order, if they are the same but for rounding; None if not."""
         for column in fields(self)[1:]:  # all but the image's id
             own, others = getattr(self, column.name), getattr(other, column.name)
             if own.shape != others.shape:
@@ -126,9 +120,6 @@ def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary,
         image_detections = detections(image_id, state_verbs(arrays, vocabulary), vocabulary, scored=scored)
         check_objects(numbers, image_detections.labels[image_detections.object], vocabulary)
         return image_detections
-    usual = _usual_detections(image_id, arrays, vocabulary) if scored else None
-    if usual is not None:
-        return usual
     image_detections = Detections(image_id, **_columns(arrays, vocabulary, scored=scored))
     if not _is_sound(image_detections, vocabulary, scored=scored):
         record = image_detections.record(vocabulary, scored=scored)
@@ -140,57 +131,13 @@ def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary,
     return image_detections
 
 
-def _usual_detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary) -> Detections | None:
-    """Return the predictions of one image if they are what a network usually gives, with nothing wrong: NumPy's floats
-    and integers, boxes in pixels, a dataset without roles. Return None for anything else, which the checks one by one
-    then read or refuse.
-
-    A training loop waits for this at each image, and with so few numbers it is the count of calls of NumPy that takes
-    time: so there are few of them (counting the true values of a mask is faster than `all`).
-    """
-    given = [arrays.get(name) for name in _PREDICTED]
-    is_plain = arrays.get("role") is None and arrays.get("size") is None and arrays.get("box_format") in (None, "xyxy")
-    if vocabulary.roles or not is_plain or not _ARGUMENTS.issuperset(arrays):
-        return None
-    if any(type(array) is not np.ndarray for array in given):  # a subclass may have a mask
-        return None
-    boxes, labels, subject, object_, verb, score = cast("list[NDArray[Any]]", given)
-    if (
-        boxes.shape != (labels.size, 4)
-        or labels.ndim != 1
-        or subject.ndim != 1
-        or not subject.shape == object_.shape == verb.shape == score.shape
-        or boxes.dtype not in _FLOATS
-        or score.dtype not in _FLOATS
-        or any(array.dtype.kind not in "iu" for array in (labels, subject, object_, verb))
-    ):
-        return None
-    labels, verb = labels.astype(np.int64), verb.astype(np.int64)
-    rows_of_boxes = np.empty((2, subject.size), dtype=np.int64)
-    rows_of_boxes[0], rows_of_boxes[1] = subject, object_
-    is_sound = (
-        np.count_nonzero(np.isfinite(boxes)) == boxes.size
-        and np.count_nonzero(np.isfinite(score)) == score.size
-        # read without its sign, a negative number is larger than any bound
-        and np.count_nonzero(rows_of_boxes.view(np.uint64) < labels.size) == rows_of_boxes.size
-        and np.count_nonzero(labels.view(np.uint64) < len(vocabulary.objects)) == labels.size
-        and np.count_nonzero(verb.view(np.uint64) < len(vocabulary.verbs)) == verb.size
-    )
-    role = np.zeros(subject.size, dtype=np.int64)
-    score = score.astype(np.float64)
-    subject, object_ = rows_of_boxes
-    return Detections(image_id, boxes.copy(), labels, subject, object_, verb, role, score) if is_sound else None
-
-
 class ArrayLine(Item):
-    """An image given as arrays, which stands in for the line of a file that its record would be. `data` is that line;
-    it is made only if it is needed, for example in an error."""
+    """An image given as arrays, which stands in for a line. `data` is made only if it is needed."""
 
     __slots__ = ("_data", "_record", "image")
 
     def __init__(self, name: str, index: str, image: Detections, record: Callable[[], bytes]) -> None:
-        """Set the image. name, index: what messages call the argument and the image in it; record: a function that
-        returns the record of the image as a line of JSON."""
+        """Set the image. name, index: of the argument; record: returns the image's line of JSON."""
         self.file, self.number, self.index = name, 1, index
         self.image, self._record, self._data = image, record, b""
 
@@ -202,10 +149,9 @@ class ArrayLine(Item):
 
 
 def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> dict[str, Any]:
-    """Return the fields of `Detections`, except the image's id, by name. arrays: what the caller gave for them, of any
-    library, names or ids, and perhaps `box_format` and `size`; scored: whether there are scores. Raises `DataError`
-    that names the argument for what no record could hold: a wrong shape or type, or a number that is no id. Whether
-    values make sense is checked later (`_is_sound`)."""
+    """Return the fields of `Detections`, except the image's id, by name. arrays: what the caller gave, names or ids,
+    and perhaps `box_format` and `size`. Raises `DataError` that names the argument for a wrong shape or type, or a
+    number that is no id. `_is_sound` checks values."""
     nulls = bool(vocabulary.roles)  # V-COCO: labels, objects and roles may be missing
     _check_names(arrays, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)  # the last is `score`
     boxes = box_corners(box_array(arrays["boxes"]), arrays.get("box_format") or "xyxy", arrays.get("size"))
@@ -250,8 +196,7 @@ def _is_sound(detections_made: Detections, vocabulary: Vocabulary, *, scored: bo
 
 
 def _check_names(arrays: Mapping[str, Any], of_triplets: Sequence[str], *, nulls: bool) -> None:
-    """Raise `DataError` for an argument that is missing or unknown. of_triplets: the arguments with a value for each
-    triplet; nulls: whether the vocabulary has roles, so that there may be a `role`."""
+    """Raise `DataError` for an argument that is missing or unknown. nulls: whether there may be a `role`."""
     needed = ("boxes", "labels", *of_triplets)
     for name in needed:
         if arrays.get(name) is None:
@@ -301,8 +246,7 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
 
 @cache
 def _number_names(vocabulary: Vocabulary, what: str) -> tuple[Mapping[str | None, int], int]:
-    """Return (the ids of a vocabulary's verbs, objects or roles, by name; how many there are). what: "verb", "object"
-    or "role". If the vocabulary has roles, None is a name for no object and no role, with the id -1."""
+    """Return (ids by name, how many there are) of "verb", "object" or "role". With roles None has the id -1."""
     ids, count = {
         "verb": (vocabulary.verb_ids, len(vocabulary.verbs)),
         "object": (vocabulary.object_ids, len(vocabulary.objects)),
@@ -330,8 +274,7 @@ def state_of(images: Sequence[Detections], vocabulary: Vocabulary) -> State:
 
 
 def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[Detections]:
-    """Yield the images of a state, each checked as strictly as arrays from a network. place: what errors call the
-    state. Raises `DataError` for arrays that are no state, or an invalid image."""
+    """Yield the images of a state, each checked as arrays from a network are. Raises `DataError`."""
     for image_id, arrays in given_of(state, vocabulary, place):
         try:
             yield detections(image_id, arrays, vocabulary)
@@ -340,8 +283,7 @@ def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> I
 
 
 def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (id, arrays by the names of the fields of `Detections`) of each image of a state. place: what errors call
-    the state. Raises `DataError` for arrays that are no state, or one of another dataset."""
+    """Yield (id, arrays by the fields of `Detections`) of each image of a state. Raises `DataError` for others."""
     missing = [key for key in NAMES if key not in state]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; give what state() returned", place=place)
@@ -371,8 +313,7 @@ def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> It
 
 
 def _counts(counts: NDArray[Any]) -> Ints:
-    """Return an array that says how many rows each image has as int64. Raises `ValueError` unless it holds whole
-    numbers, 0 or more and not absurdly many, in one dimension."""
+    """Return how many rows each image has as int64. Raises `ValueError` for what are no plausible counts."""
     if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts < 0).any() or (counts > 1 << 40).any():
         raise ValueError
     return counts.astype(np.int64)

@@ -35,8 +35,7 @@ _RARE_FIELDS = (*_LISTS_OF_NAMES, "synsets", "annotated", "iscrowd")
 
 
 class ImageHasher:
-    """Hashes the images of ground-truth records: call `add` with each record, then `hashes` with the columns made of
-    the records. It keeps what hashes need but the columns of `Images` do not have."""
+    """Hashes the images of ground truth: call `add` with each record, then `hashes` with their columns."""
 
     def __init__(self) -> None:
         """Start without records. Of all records in turn: the labels of boxes; the triplets as parsed; the number of
@@ -106,9 +105,8 @@ def hash_order(image: Ints, key: Ints, item: Hashes, image_hashes: Hashes) -> Ha
     """Return [N] a hash of the order in which each image lists its items, such as its triplets; 0 for an image where
     order cannot matter, since all its items of the same key are equal.
 
-    image: [M] the row of each item's image. key: [M] whole numbers from 0, such as the class of a triplet: order
-    matters only among items of one image and key. item: [M] a hash of what makes items differ (`row_hashes`).
-    image_hashes: [N] the hash of each image."""
+    key: [M] such as the class of a triplet: order matters only among items of one image and key. item: [M] a hash of
+    what makes items differ (`row_hashes`)."""
     group = image * (key.max(initial=0) + 1) + key
     order = np.argsort(group, kind="stable")
     image, key, item, start = image[order], key[order], item[order], run_starts(group[order])
@@ -125,8 +123,7 @@ def hash_order(image: Ints, key: Ints, item: Hashes, image_hashes: Hashes) -> Ha
 
 
 def row_hashes(*columns: NDArray[Any]) -> Hashes:
-    """Return [M] a hash of each row of the columns. columns: [M] each, of integers, floats (-0.0 counts as 0.0) or
-    hashes."""
+    """Return [M] a hash of each row of the columns [M]: integers, floats (-0.0 counts as 0.0) or hashes."""
     as_bits = (
         (column + 0.0).view(np.uint64) if column.dtype == float else column.astype(np.uint64) for column in columns
     )
@@ -144,8 +141,7 @@ def total_of(hashes: Hashes) -> int:
 
 
 def _hash_names(values: Any) -> int:
-    """Return a hash of a list of names or of lists of names, such as `image_hois`, whatever the order of its items;
-    0 for anything that is no such list."""
+    """Return a hash of a list of names or lists of names, whatever its order; 0 for anything else."""
     if type(values) is not list:
         return 0
     try:
@@ -172,8 +168,7 @@ def _hash_bytes(text: str) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _hash_label(text: str | None) -> int:
-    """Return a hash of a label or a verb, the same in any of its spellings; 0 for None. It is cached, since a dataset
-    has few different texts and repeats them often."""
+    """Return a hash of a label or a verb, the same in any of its spellings; 0 for None. Few labels come often."""
     return 0 if text is None else _hash_bytes(normalise_spelling(text))
 
 
@@ -190,8 +185,7 @@ def _hash_rows(*columns: Hashes) -> Hashes:
 
 
 def _mix_bits(values: Hashes) -> Hashes:
-    """Return each value with its 64 bits scrambled by the mixing step of splitmix64; different values stay different.
-    All arithmetic is modulo 2^64."""
+    """Return each value with its 64 bits scrambled by splitmix64's step; different values stay different."""
     z = values + _ADDED
     z = (z ^ (z >> np.uint64(30))) * _FIRST
     z = (z ^ (z >> np.uint64(27))) * _SECOND

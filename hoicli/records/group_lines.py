@@ -23,11 +23,10 @@ _ID = re.compile(rb'("image_id"\s*:\s*)(?:%b|[-+.\w]+)' % _TEXT)
 
 
 def read_fields(line: Line, names: Sequence[str]) -> Record:
-    """Return the fields of a record that hold no list or object, at least those of `names` that it has.
+    """Return the fields of a record that hold no list or object, at least those of `names`.
 
-    Nearly all of a line is its boxes and triplets. They are parsed only if a field in `names` may stand between them;
-    fields before the first list and after the last one are found without. Raises `DataError` for a line that is no
-    record, if it is parsed."""
+    Nearly all of a line is boxes and triplets. They are parsed only if a field in `names` may stand between them;
+    fields before the first list and after the last one are found without. Raises `DataError`."""
     head, last = _HEAD.match(line.data), line.data.rfind(b"]")
     tail = _TAIL.fullmatch(line.data, last) if last >= 0 else None
     try:

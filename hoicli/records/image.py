@@ -7,7 +7,7 @@ what to do about it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, TypeGuard
 
 from hoicli.errors import arg
@@ -32,11 +32,9 @@ def problems(
     """Yield a problem for everything in a parsed image record that no metric can use, in reading order; nothing for a
     good record.
 
-    vocabulary: the labels and verbs that the record may use; without one (open vocabulary) any string will do. scored:
-    whether it is a prediction, whose triplets need a `score`. besides: the names of those optional fields (keys of
-    BESIDES) that the caller reads, None for all; a reader that skips bad lines must judge each line only by the fields
-    it reads, or the result for one line would depend on other lines. nulls: which of "label" and "object" may be null;
-    with a vocabulary that has roles (V-COCO), both may."""
+    vocabulary: the labels and verbs that the record may use; None for any. scored: whether it is a prediction, whose
+    triplets need a `score`. besides: those optional fields (keys of BESIDES) that the caller reads, None for all: by
+    others a line must not be judged. nulls: which of "label" and "object" may be null."""
     nulls = NULLS if _has_roles(vocabulary) else nulls
     if {"protocol", "gt", "predictions"} <= record.keys() and "boxes" not in record:
         yield Problem("", "a match record, without boxes (of hoicli match); give the predictions that were matched")
@@ -65,8 +63,7 @@ def problems(
 
 
 def problems_besides(record: Mapping[str, Any], besides: Container[str] | None = None) -> Iterator[Problem]:
-    """Yield the problems of the optional fields that not every reader uses. besides: the names of those to check, keys
-    of BESIDES; None for all."""
+    """Yield the problems of the optional fields in `besides` (keys of BESIDES), which not every reader uses."""
     for name, problems_of_field in BESIDES.items():
         if besides is None or name in besides:
             yield from problems_of_field(record)
@@ -75,17 +72,10 @@ def problems_besides(record: Mapping[str, Any], besides: Container[str] | None =
 _RARE_FIELDS = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "iscrowd", "unstated", "left_out"})
 
 
-def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterable[Problem]:
-    """Return the problems of the fields that few records have: image-level labels, caveats, and flags of boxes.
-    vocabulary: the labels that a record may use, None for any; scored: whether it is a prediction. Fast readers call
-    this for every record, so one comparison of sets passes over a record without such a field."""
-    return () if record.keys().isdisjoint(_RARE_FIELDS) else _rare_field_problems(record, vocabulary, scored)
-
-
-def _rare_field_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, scored: bool) -> Iterator[Problem]:
-    """Yield the problems of the fields of a record that few records have (_RARE_FIELDS); any may be missing. Caveats
-    are named facts about where a record comes from. vocabulary: the labels that it may use, None for any; scored:
-    whether it is a prediction."""
+def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Problem]:
+    """Yield the problems of the fields that few records have: image-level labels, caveats, and flags of boxes."""
+    if record.keys().isdisjoint(_RARE_FIELDS):  # fast readers call this for every record
+        return
     for key in ("image_hois", "ambiguous_hois"):
         yield from _image_hoi_problems(key, record.get(key), vocabulary)
     if not scored and record.get("image_hois") == [] and record.get("hois"):
@@ -101,8 +91,7 @@ def _rare_field_problems(record: Mapping[str, Any], vocabulary: Vocabulary | Non
 
 
 def truth_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
-    """Yield a problem for everything in a ground-truth record that no metric can use: what `problems` yields, and
-    scores, which only predictions have. The fields of BESIDES are not checked."""
+    """Yield the problems of a ground-truth record, scores among them. The fields of BESIDES are not checked."""
     yield from problems(record, vocabulary, scored=False, besides=())
     yield from score_problems(record)
 
@@ -111,11 +100,8 @@ def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield a problem for each score in a ground-truth record, since triplets with scores are predictions."""
     for index, hoi in _hois(record):
         if hoi.get("score") is not None:
-            text = (
-                f"ground truth has no scores, so these are predictions; give the ground truth with {arg('gt')} "
-                "(swapped?)"
-            )
-            yield Problem(f"hois[{index}].score", text)
+            text = "ground truth has no scores, so these are predictions; give the ground truth with"
+            yield Problem(f"hois[{index}].score", f"{text} {arg('gt')} (swapped?)")
 
 
 def _hois(record: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -133,16 +119,14 @@ def _box_count(record: Mapping[str, Any]) -> int | None:
 
 
 def _count_problems(field: str, values: list[Any], record: Mapping[str, Any], noun: str) -> Iterator[Problem]:
-    """Yield a problem if `values`, the list in the field, does not have one value for each box. noun: what messages
-    call a value, such as "label"."""
+    """Yield a problem unless there is a value for each box. noun: what messages call one, such as "label"."""
     count = _box_count(record)
     if count not in (None, len(values)):
         yield Problem(field, f"{len(values)} {noun}s for {count} boxes; give one {noun} a box")
 
 
 def _index_problems(field: str, item: Mapping[str, Any], key: str, count: int | None) -> Iterator[Problem]:
-    """Yield the problems of `item[key]`, which must be the index of a box. field: the path of `item` in the record,
-    such as "hois[3]"; count: how many boxes the record has, None if unknown."""
+    """Yield the problems of `item[key]`, the index of a box. field: where `item` is; count: of boxes, or None."""
     value = item.get(key)
     if key not in item:
         yield Problem(f"{field}.{key}", f"missing{_rename_hint(item, key)}; it is the index of a box")
@@ -160,8 +144,7 @@ _OTHERWISE = {
 
 
 def _rename_hint(item: Mapping[str, Any], key: str) -> str:
-    """Return a hint for the message that `item` has no `key`: another name under which it may have the field; "" if
-    there is none."""
+    """Return a hint at another name under which `item`, which has no `key`, may have the field; "" for none."""
     if "response" in item:
         return " (a model's answer? hoicli convert --from vlm)"
     return next((f" (is it {name!r}? rename that)" for name in item if _OTHERWISE.get(name) == key), "")
@@ -203,9 +186,8 @@ def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary) -> Iterato
 
 
 def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
-    """Yield the problems of the fields that only records of V-COCO have: `annotated`, whether the actions of each box's
-    person were annotated; in predictions, `unstated`, the score and object box of all (person, verb, role) without a
-    triplet, and `left_out`, the exceptions from that."""
+    """Yield the problems of V-COCO's fields: `annotated`, of each box's person; in predictions `unstated`, which stands
+    for all (person, verb, role) without a triplet, and `left_out`, the exceptions from that."""
     yield from _flag_problems("annotated", record)
     unstated = record.get("unstated")
     if scored and unstated is not None:
@@ -233,8 +215,7 @@ def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, sco
 def _box_list_problems(
     field: str, record: Mapping[str, Any], is_valid: Callable[[object], bool], values_text: str, noun: str
 ) -> Iterator[Problem]:
-    """Yield the problems of an optional field that lists a value for each box. is_valid: whether a value is as it must
-    be; values_text, noun: what messages call valid values, and one value."""
+    """Yield the problems of an optional field with a value for each box, which `is_valid` checks."""
     values = record.get(field)
     if values is None:
         return
@@ -254,11 +235,6 @@ def _size_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     for key in ("width", "height"):
         if key in record and not (is_number(record[key]) and record[key] > 0):
             yield Problem(key, f"{short(record[key])} is no size; give a number of pixels, or leave it out")
-
-
-def _box_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the problems of `scores`, an optional list of one number for each box."""
-    return _box_list_problems("scores", record, is_number, "finite numbers", "score")
 
 
 def _verb_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
@@ -288,7 +264,7 @@ def _pair_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 BESIDES: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]] = {
     "size": _size_problems,
-    "box_scores": _box_score_problems,
+    "box_scores": lambda record: _box_list_problems("scores", record, is_number, "finite numbers", "score"),
     "verb_scores": _verb_score_problems,
     "pairs": _pair_problems,
 }
@@ -317,20 +293,13 @@ UNKNOWN_LABEL = "unknown-label"
 
 
 def unknown_label(field: str, what: str, name: str, vocabulary: Vocabulary) -> Problem:
-    """Return the problem of a name that the vocabulary does not have. field: where the name stands; what: "verb" or
-    "object". The text of the problem is a function, since looking for similar names is slow and is seldom shown."""
+    """Return the problem of a name that the vocabulary does not have. Its text is made late, since that is slow."""
     hint = ""
     if what == "verb" and name.replace(" ", "_").partition("_")[0].endswith("ing"):
         convert = f"hoicli convert {arg('to_vocabulary')}"
         hint = f" (a model's own words? hoicli shoe-eval scores them, {convert} maps its answers to the dataset's)"
-    return Problem(
-        field, lambda: f"unknown {what} {_quote_label(name)}; {suggestion(name, vocabulary, what)}{hint}", UNKNOWN_LABEL
-    )
-
-
-def _quote_label(name: str) -> str:
-    """Return a label in quotation marks as messages show it, cut to 200 characters."""
-    return repr(name if len(name) <= 200 else name[:197] + "...")
+    quoted = repr(name if len(name) <= 200 else name[:197] + "...")
+    return Problem(field, lambda: f"unknown {what} {quoted}; {suggestion(name, vocabulary, what)}{hint}", UNKNOWN_LABEL)
 
 
 def _label_problems(labels: list[Any], vocabulary: Vocabulary | None, *, null: bool) -> Iterator[Problem]:
@@ -348,9 +317,7 @@ def _label_problems(labels: list[Any], vocabulary: Vocabulary | None, *, null: b
 def _hoi_problems(
     field: str, hoi: Any, box_count: int | None, vocabulary: Vocabulary | None, *, scored: bool, null: bool
 ) -> Iterator[Problem]:
-    """Yield the problems of one triplet. field: its path in the record, such as "hois[3]"; box_count: how many boxes
-    the record has, None if that is not known; vocabulary: the verbs that there are, None for any; scored: whether it
-    is predicted and needs a score; null: whether its object may be null."""
+    """Yield the problems of one triplet. field: its path, such as "hois[3]"; null: whether it may have no object."""
     if type(hoi) is not dict:
         yield Problem(field, f"{json_type(hoi)}; it must be an object with subject, object and verb")
         return
@@ -375,8 +342,7 @@ def _hoi_problems(
 
 
 def _image_hoi_problems(key: str, image_hois: Any, vocabulary: Vocabulary | None) -> Iterator[Problem]:
-    """Yield the problems of a list of image-level labels, each a pair [verb, object]; none if it is None. key: its
-    field, "image_hois" or "ambiguous_hois"."""
+    """Yield the problems of a list of image-level labels, [verb, object] each; none if it is None."""
     if image_hois is None:
         return
     if type(image_hois) is not list:

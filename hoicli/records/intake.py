@@ -27,8 +27,7 @@ class ErrorPolicy:
     """What to do with a bad line: stop (the default), or drop, count and report it (`--on-error skip`).
 
     skip: whether to drop bad lines; unit: what messages call a line; skipped: how many were dropped so far; earlier:
-    how many an earlier command dropped, which converted a dump or matched the records of a match stream.
-    """
+    how many an earlier command dropped, which converted a dump or matched the records of a match stream."""
 
     def __init__(self, *, skip: bool = False, unit: str = "line") -> None:
         """Start with nothing dropped."""
@@ -40,8 +39,7 @@ class ErrorPolicy:
         self._is_reported = False
 
     def handle(self, error: DataError) -> None:
-        """Raise the error of a bad line, or count it if bad lines are skipped. An error of the whole stream (the code
-        not-whole: the command that wrote it failed) is always raised."""
+        """Raise the error of a bad line, or count it; always raise one of the whole stream (not-whole)."""
         if not self.skip or error.code == "not-whole":
             raise error
         self.skipped += 1
@@ -49,8 +47,7 @@ class ErrorPolicy:
 
     @contextmanager
     def item(self, place: str = "") -> Iterator[None]:
-        """Pass a `DataError` of the block, in which one item is read, to `handle`. place: where the item stands, for an
-        error that does not say it."""
+        """Pass a `DataError` of the block to `handle`. place: for an error that does not say where it is."""
         try:
             yield
         except DataError as error:
@@ -63,8 +60,7 @@ class ErrorPolicy:
         return "" if self._first_error is None else f"skipped {self.skipped:,} {units}; the first: {self._first_error}"
 
     def report(self, *, some_left: bool = True) -> None:
-        """Print the `summary` on stderr, once, if lines were dropped. some_left: whether any good line was read; if
-        none is left after lines were dropped, raise `DataError` instead, since there is nothing to compute from."""
+        """Print the `summary`, once, if lines were dropped. Raises `DataError` if then none is left."""
         if self.summary and not some_left:
             raise DataError(f"nothing is left: {self.summary}")
         if self.summary and not self._is_reported:
@@ -72,15 +68,13 @@ class ErrorPolicy:
             self._is_reported = True
 
     def sign_skipped(self, rows: Sequence[Row]) -> list[Row]:
-        """Report the dropped lines, and return the result rows with their number in the signatures, if there are
-        any; the number of a row that is signed already (one of a group, `--by`) becomes the sum."""
+        """Report the dropped lines, and return the rows signed with their number, which is added to one of a group."""
         self.report()
         dropped = self.skipped + self.earlier
         return [add_to_setting(row, "skipped", dropped) if dropped else row for row in rows]
 
     def report_at_end(self, items: Iterable[T], *, some_left: bool = False) -> Iterator[T]:
-        """Yield the items, which were made from good lines, then `report` the dropped lines. some_left: whether good
-        lines were read before; without them and without items, `report` raises `DataError` if lines were dropped."""
+        """Yield the items, then `report` the dropped lines. some_left: whether good lines came before."""
         for item in items:
             some_left = True
             yield item
@@ -99,8 +93,7 @@ def policies_of_call() -> Iterator[list[ErrorPolicy]]:
 
 
 def policy_of(on_error: str, unit: str = "line") -> ErrorPolicy:
-    """Return the policy for bad lines that --on-error asks for. The rows of the call's `Result` are signed with the
-    number of lines that it drops."""
+    """Return the policy that --on-error asks for; the call's rows are signed with the number of dropped lines."""
     policy = ErrorPolicy(skip=on_error == "skip", unit=unit)
     if (policies := _OF_CALL.get()) is not None:
         policies.append(policy)
@@ -113,8 +106,7 @@ class ImageRegister:
     def __init__(
         self, known_ids: Container[str] | None = None, *, unit: str = "an image", field: str = "image_id"
     ) -> None:
-        """Start without images. known_ids: the allowed ones (those of the ground truth); None allows any. unit: what
-        has one line each, for messages; field: the field of a record that names it."""
+        """Start without images. known_ids: None allows any; unit: what has a line; field: that names it."""
         self._known_ids, self._unit, self._field = known_ids, unit, field
         self._locations: dict[str, tuple[str | None, int | str]] = {}
 
@@ -134,11 +126,12 @@ class ImageRegister:
             problem = f"image {image_id!r} is {where} already; keep one line {self._unit}"
             if first_file != location[0]:
                 problem += " in all files, which are read as one; for two models: hoicli compare, or one run each"
+            if b'"corruption"' in line.data:
+                problem += f"; cells of hoicli corrupt: {arg('by', 'corruption,severity')}"
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
     def add_all(self, image_ids: Sequence[str], lines: Sequence[Line]) -> bool:
-        """Add the images of many lines and return True if all are new, known and different; otherwise add none and
-        return False. Raises `DataError` if there is not one image for each line."""
+        """Add the images of many lines and return True, or none and False unless all are new and known."""
         if len(image_ids) != len(lines):  # several processes read the file, and it has changed between them
             raise DataError("changed while it was read; run again", place=lines[0].place if lines else "")
         different_ids = set(image_ids)
@@ -151,8 +144,7 @@ class ImageRegister:
 
 
 def unknown_image(image_id: str, known_ids: Container[str]) -> str:
-    """Return a message that an image is not in the ground truth. It quotes one of the known ids, for comparison, or
-    says that a known id differs only in its Unicode form (composed or decomposed accents)."""
+    """Return a message that an image is not in the ground truth, with one of its ids for comparison."""
     for form in ("NFC", "NFD"):
         if (in_form := normalize(form, image_id)) in known_ids:
             written = f"{ascii(image_id)[1:-1]} and {ascii(in_form)[1:-1]}"
@@ -163,8 +155,7 @@ def unknown_image(image_id: str, known_ids: Container[str]) -> str:
 
 
 def _advise_renaming(image_id: str, known_ids: Container[str]) -> str:
-    """Return how to rename images so that an unknown id becomes one of the known ids, which may be in another Unicode
-    form, paths, numbers, with an ending or with a prefix; "" if no such change would help."""
+    """Return how to rename images so that an unknown id becomes one of the known ones; "" if nothing helps."""
     for form in ("NFC", "NFD"):
         if normalize(form, image_id) in known_ids:
             return f"write both in one form: unicodedata.normalize({form!r}, name) in Python"
@@ -186,6 +177,5 @@ def _advise_renaming(image_id: str, known_ids: Container[str]) -> str:
 
 
 def _location(line: Line) -> tuple[str | None, int | str]:
-    """Return where a line is: (its file, its number), or (None, its place in words) for a record given in Python. The
-    tuple needs less memory than the line, which holds its text."""
+    """Return (file, number) of a line, or (None, its place in words): less memory than the line with its text."""
     return (line.file, line.number) if type(line) is Line else (None, line.where)

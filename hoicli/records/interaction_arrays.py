@@ -31,8 +31,7 @@ def verbs_and_objects(vocabulary: Vocabulary) -> tuple[Ints, Ints]:
 
 
 def row_arrays(rows: Any) -> dict[str, Any]:
-    """Return the arrays of an image that is given as rows [T, 10] of ROW, a box for each side of each triplet. Raises
-    `DataError` for another shape, and for an interaction that is no whole number."""
+    """Return the arrays of an image from rows [T, 10] of ROW. Raises `DataError` for anything else."""
     table = read_array(rows, "")
     if not table.size:
         table = np.empty((0, 10))
@@ -56,9 +55,8 @@ def check_interactions(number: Ints, count: int, vocabulary: Vocabulary) -> None
 
 
 def state_verbs(arrays: Mapping[str, Any], vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return the arrays of an image with `verb` in place of `interaction`. Without `labels` these follow from the
-    interactions: subjects are persons; a box that is the object of two classes is there twice, one of no triplet is
-    left out. Raises `DataError` that names the argument."""
+    """Return the arrays of an image with `verb` in place of `interaction`. Without `labels` these follow, too: a box
+    that is the object of two classes is there twice, one of no triplet is left out."""
     number = read_integers(arrays["interaction"], "interaction", "numbers of interactions")
     if vocabulary.roles:
         raise DataError(f"{vocabulary.name} has roles; give verb and role", field="interaction")
@@ -84,8 +82,7 @@ def state_verbs(arrays: Mapping[str, Any], vocabulary: Vocabulary) -> dict[str, 
 def label_boxes(
     boxes: NDArray[Any], subject: Ints, object_: Ints, object_label: Ints, vocabulary: Vocabulary
 ) -> dict[str, Any]:
-    """Return the arrays `boxes`, `labels`, `subject` and `object` of an image, in which a box is there once for each
-    label that it has in triplets. subject, object_ [T]: rows of `boxes`; object_label [T]."""
+    """Return the arrays of an image in which a box is there once for each label that its triplets [T] give it."""
     person = np.full(len(subject), vocabulary.object_ids[vocabulary.subjects[0]])
     # a number for each (box, label), in the order of the boxes
     key = np.concatenate([subject, object_]) * len(vocabulary.objects) + np.concatenate([person, object_label])
@@ -96,8 +93,7 @@ def label_boxes(
 
 
 def check_objects(numbers: Any, label: Ints, vocabulary: Vocabulary) -> None:
-    """Raise `DataError` for a triplet whose object box has another label than its interaction. numbers [T]: the
-    interactions; label [T]: the labels of their object boxes."""
+    """Raise `DataError` for a triplet [T] whose object box has another label than its interaction."""
     number = read_integers(numbers, "interaction")
     wrong = np.flatnonzero(label != verbs_and_objects(vocabulary)[1][number])
     if len(wrong):

@@ -52,38 +52,28 @@ class Growing:
 
 
 def starts_of(counts: Sequence[int] | Ints | Bools) -> Ints:
-    """Return [N + 1] the position where each of N consecutive runs begins, and at last the position where they end.
-    counts: the lengths of the runs; [2, 0, 3] gives [0, 2, 2, 5]."""
+    """Return [N + 1] where each of N runs begins, and where all end: [2, 0, 3] gives [0, 2, 2, 5]."""
     starts = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
 
 
 def runs_of(starts: Ints) -> Ints:
-    """Return the number of the run that each position belongs to. starts: as `starts_of` returns them; [0, 2, 2, 5]
-    gives [0, 0, 2, 2, 2]."""
+    """Return the run of each position, as `starts_of` has them: [0, 2, 2, 5] gives [0, 0, 2, 2, 2]."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
-def distinct(values: NDArray[Scalar], below: int | None = None) -> NDArray[Scalar]:
-    """Return the different values, ascending, as `np.unique` does (whose first call is slow: it imports masked arrays).
-
-    below: for whole numbers from 0 on, a number that all values are below. If it is small, the values are marked in a
-    table of that length, which is faster than sorting."""
-    if below is not None and below <= 8 * len(values):
-        is_value = np.zeros(below, dtype=bool)
-        is_value[values] = True
-        return np.flatnonzero(is_value).astype(values.dtype, copy=False)
+def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return the different values, ascending, as `np.unique` does (whose first call imports masked arrays)."""
     ordered = np.sort(values)
     return ordered[run_starts(ordered)]
 
 
 def sorted_by(values: Ints, below: int) -> Ints:
     """Return [M] the positions of the values in ascending order, as `np.argsort` does; equal values keep their order.
-    below: a number that all values, which are whole numbers from 0 on, are below.
+    below: a number that all values, from 0 on, are below.
 
-    The values are sorted by 16 bits at a time, the lowest bits first (a radix sort): NumPy sorts 16-bit numbers by
-    counting, nine times as fast as wider ones."""
+    They are sorted by 16 bits at a time (a radix sort), for which NumPy counts: nine times as fast."""
     order = np.argsort(values.astype(np.uint16), kind="stable")  # the cast keeps the lowest 16 bits
     for shift in range(16, below.bit_length(), 16):
         order = order[np.argsort((values[order] >> shift).astype(np.uint16), kind="stable")]
@@ -99,8 +89,7 @@ def run_starts(values: NDArray[Scalar]) -> Ints:
 
 def expand_runs(start: Ints, count: Ints) -> tuple[Ints, Ints]:
     """Return (run, position), two columns of sum(count) rows: run r contributes the positions start[r], start[r] + 1,
-    ..., as many as count[r] says. This joins rows with their counterparts without a loop: the counterparts of row r
-    stand together, from start[r] on, and there may be none."""
+    ..., as many as count[r] says. So rows are joined with counterparts that stand together, from start[r] on."""
     run = np.repeat(np.arange(len(count)), count)
     place_in_run = np.arange(len(run)) - np.repeat(np.cumsum(count) - count, count)
     return run, start[run] + place_in_run
@@ -116,15 +105,13 @@ def find(ascending: Ints, values: Ints) -> tuple[Ints, Bools]:
 
 
 def among(values: Ints, members: Iterable[int]) -> Bools:
-    """Return [M] a mask of the values that are `members`, as `np.isin` does (whose first call is slow: it imports
-    masked arrays)."""
+    """Return [M] a mask of the values that are `members`, as `np.isin` (whose first call is slow)."""
     _, is_member = find(np.array(sorted(members), dtype=np.int64), values)
     return is_member
 
 
 def groups(first: Ints, second: Ints, count: int) -> Ints:
-    """Return [count] the group of each item from 0 to count - 1, as the lowest item in it. first, second: [K] each;
-    items first[k] and second[k] belong to one group, and so do all items that a chain of such pairs connects."""
+    """Return [count] the group of each item as its lowest item: first[k] and second[k] belong together."""
     group = np.arange(count)
     while (group[first] != group[second]).any():
         lowest = np.minimum(group[first], group[second])
@@ -135,8 +122,7 @@ def groups(first: Ints, second: Ints, count: int) -> Ints:
 
 
 def ranks_in_groups(group: Ints, score: Floats) -> Ints:
-    """Return [M] the rank of each item in its group by descending score, from 0; equal scores keep their order. group:
-    [M] the group of each item, as a number."""
+    """Return [M] the rank, from 0, of each item in its group by descending score; equal scores keep their order."""
     order = np.lexsort((-score, group))  # by group, then by descending score
     first = run_starts(group[order])
     rank = np.empty(len(order), dtype=np.int64)
@@ -145,8 +131,7 @@ def ranks_in_groups(group: Ints, score: Floats) -> Ints:
 
 
 def rank_by_id(image_ids: Sequence[str]) -> Ints:
-    """Return [N] each image's position among all images sorted by id. Ties that it breaks do not depend on the order of
-    the lines."""
+    """Return [N] each image's position among all sorted by id, whatever the order of the lines."""
     rank = np.empty(len(image_ids), dtype=np.int64)
     order = sorted(range(len(rank)), key=list(image_ids).__getitem__)
     rank[order] = np.arange(len(rank))

@@ -74,8 +74,7 @@ class Metric:
             raise DeclarationError(f"{self.name} in hoicli/records/metrics.py: {said}")
 
     def difference(self, **others: Any) -> Metric:
-        """Return the declaration of the metric `NAME_diff`, the difference between two models in this metric. others:
-        fields of it that differ from the usual ones."""
+        """Return the declaration of `NAME_diff`, the difference between two models. others: unusual fields."""
         says = f"The {self.head or self.name} of a model less that of the baseline."
         shared = {"name": f"{self.name}_diff", "says": says, "commands": ("compare",), "head": "", "better": 0}
         return replace(self, kinds=(DIFFERENCE,), may=(), **{**shared, **others})
@@ -306,8 +305,7 @@ _FAMILIES = {name: re.compile(name.replace("{k}", r"\d+")) for name in METRICS i
 
 
 def printed_by(command: str) -> list[Metric]:
-    """Return the metrics that a command prints, in the order in which it prints them: as declared, but with mAP last,
-    except for eval."""
+    """Return the metrics that a command prints, as declared, but with mAP last, except for eval."""
     printed = [metric for metric in _DECLARED if command in metric.commands]
     return sorted(printed, key=lambda metric: metric.name == "mAP") if command != "eval" else printed
 
@@ -321,16 +319,13 @@ def explain_metrics(command: str) -> str:
 
 @lru_cache(maxsize=4096)
 def metrics_named(name: str) -> tuple[Metric, ...]:
-    """Return the metrics declared under a name in a result row (`R@50` is declared as `R@{k}`); none for an unknown
-    name, several if rows of that name may be of several kinds."""
+    """Return the metrics under a row's name (`R@50` is declared as `R@{k}`); several if its rows may differ."""
     family = next((family for family, pattern in _FAMILIES.items() if pattern.fullmatch(name)), name)
     return METRICS.get(family, ())
 
 
 def metric_rows() -> list[dict[str, Any]]:
-    """Return a row for each metric, in the form in which `hoicli vocab --list metrics` prints it: its name, the
-    commands that print it, what it is, its units, which values are better, its source, what its rows are about, and the
-    settings that their signature must have."""
+    """Return a row for each metric, as `hoicli vocab --list metrics` prints it."""
     senses = {HIGHER: "higher", LOWER: "lower", 0: None}
     return [
         {
@@ -348,15 +343,13 @@ def metric_rows() -> list[dict[str, Any]]:
 
 
 def better(name: str) -> int | None:
-    """Return HIGHER or LOWER, whichever values of the metric are better; None if that is not known, or differs between
-    several metrics of this name."""
+    """Return HIGHER or LOWER, whichever values of a metric are better; None if that is not known, or differs."""
     directions = {metric.better for metric in metrics_named(name)}
     return (directions.pop() or None) if len(directions) == 1 else None
 
 
 def kind_of(row: Mapping[str, Any]) -> Kind:
-    """Return the kind of a row that any command printed: what it is about. Of a metric that hoicli does not declare,
-    the kind is told by the keys of the row."""
+    """Return the kind of any command's row; of a metric that is not declared, its keys tell it."""
     if "metric" not in row:
         return NO_VALUE
     declared = list(chain.from_iterable(metric.kinds for metric in metrics_named(str(row.get("metric")))))
@@ -365,8 +358,7 @@ def kind_of(row: Mapping[str, Any]) -> Kind:
 
 @lru_cache(maxsize=4096)
 def fault_of(name: str, keys: tuple[str, ...], unit: str, settings: frozenset[str]) -> str:
-    """Return in which ways a result row differs from the declaration of its metric, as a text; "" if in none. name: of
-    the metric; keys: of the row; unit: of its value; settings: the keys in its signature."""
+    """Return in which ways a row (its keys, unit, settings) differs from the metric's declaration; "" if in none."""
     metrics = metrics_named(name)
     if not metrics:
         return "is of no declared metric; declare it in hoicli/records/metrics.py"

@@ -35,8 +35,7 @@ def path_of(file_name: str) -> str:
 
 
 def image_number(image_id: str) -> int | None:
-    """Return the number after the last underscore of an image id (HICO_test2015_00000042 -> 42), or the number that the
-    whole id is; None if there is none."""
+    """Return the number at the end of an image id (HICO_test2015_00000042 -> 42), or that it is; else None."""
     digits = image_id.rsplit("_", 1)[-1]
     return int(digits) if digits.isdecimal() and len(digits) <= LONGEST_NUMBER else None
 
@@ -63,8 +62,7 @@ def is_blank(image_id: str | int) -> bool:
 
 
 def file_name_of(record: Mapping[str, Any], place: str) -> str:
-    """Return the `file_name` of a record, a path in the folder of images. place: of the record, for errors. Raises
-    `DataError` if it is missing or leads out of that folder."""
+    """Return a record's `file_name` in the folder of images. Raises `DataError` if it is missing or leads out."""
     name = record.get("file_name")
     if type(name) is not str or not name:
         raise DataError(f"missing; it names the image under {arg('images')}", place=place, field="file_name")

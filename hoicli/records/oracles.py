@@ -11,15 +11,12 @@ from hoicli.io.row_tables import rows_by_name
 
 @dataclass(frozen=True)
 class Oracle:
-    """A row of ORACLES: a repair of one type of error, after which average precision is computed again to see what the
-    errors cost.
+    """A row of ORACLES: a repair of one type of error, after which average precision is computed again.
 
-    name: as result rows and options have it. repairs: a sentence that says what becomes of the errors. words: its name
-    in figures; head: above its column in tables of papers. turn: its place, from 1, where oracles are applied one after
-    another (Diag-HOI 3.2), which only those have that repair one type of error each: all in turn give mAP 100. None for
-    others, which stand behind those. settings: the constants of its own, which sign its rows, by keys of
-    `result_rows.SIGNATURE_KEYS`.
-    """
+    repairs: a sentence that says what becomes of the errors. words: its name in figures; head: above its column in
+    tables of papers. turn: its place, from 1, where oracles that repair one type of error each are applied one after
+    another (Diag-HOI 3.2). None for others. settings: constants that sign its rows, by keys of
+    `result_rows.SIGNATURE_KEYS`."""
 
     name: str
     repairs: str

@@ -24,10 +24,8 @@ Record = dict[str, Any]
 class Problem:
     """Something wrong with one field of one record.
 
-    field: the path of the field in the record, such as "hois[3].score". message: what is wrong and what to do about it;
-    or a function that returns it, if making it is slow, since often only the first of many problems is shown. code: the
-    error code for scripts.
-    """
+    field: the path of the field in the record, such as "hois[3].score". message: what is wrong and what to do; or a
+    function that returns it, as often only the first is shown. code: the error code for scripts."""
 
     field: str
     message: str | Callable[[], str]
@@ -46,9 +44,8 @@ class Problem:
 def parse(line: Line) -> Record:
     """Return the JSON object that a line holds.
 
-    Raises `DataError`, with the place of the line, if it holds anything else (for a NaN or an infinity, with the field
-    that has it), or an object with a key that occurs twice; and with the code not-whole for the line by which a command
-    that failed ends its output (see `ending`)."""
+    Raises `DataError`, with the place, for anything else, for a repeated key, and (not-whole) for the line by which a
+    command that failed ends its output (see `ending`)."""
     try:
         record = orjson.loads(line.data)
     except orjson.JSONDecodeError as error:
@@ -71,8 +68,7 @@ STOPPED = "error"
 @contextmanager
 def ending(write: Callable[[bytes], object], command: str) -> Iterator[None]:
     """Mark the output as incomplete if the block, which writes it, raises an exception: write a last line that says so,
-    which readers refuse (`parse`). write: writes bytes to the output; command: the name of the command, for that
-    line."""
+    which readers refuse (`parse`)."""
     try:
         yield
     # nobody reads on, or the command was called wrongly: there is no output to mark
@@ -101,8 +97,7 @@ def _is_json(data: bytes) -> bool:
 
 
 def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
-    """Return (what is wrong with a line that is no valid JSON, the field at fault or ""). The likeliest mistakes are
-    tried one after another. error: what orjson raised for the line."""
+    """Return (what is wrong with a line that is no valid JSON, the field at fault or ""), by likelihood."""
     if _CONSTANT.search(data):
         try:
             number = next(non_finite(json.loads(data)), None)
@@ -129,8 +124,7 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
 
 
 def non_finite(value: Any, field: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (path, value) of every NaN or infinity inside a decoded JSON value. field: the path of `value` itself, to
-    which the paths of what it contains are added, such as `hois[3].score`."""
+    """Yield (path, value) of every NaN or infinity inside a decoded JSON value. field: the path of the whole."""
     if isinstance(value, float) and not math.isfinite(value):
         yield field, value
     elif isinstance(value, dict):
@@ -167,9 +161,7 @@ def short(value: Any) -> str:
 def read_object(path: str, kind: str, content: str, *, limit: int) -> Record:
     """Return the JSON object in a file, such as a protocol or a recipe.
 
-    kind: what the object is, one of the names that `hoicli doctor --schema` takes. content: what it is made of, for the
-    message about a file of more than `limit` bytes. Raises `DataError`, with the name of the file, for a file that is
-    too large or holds no JSON object, or one with a key that occurs twice."""
+    kind: a name that `hoicli doctor --schema` takes. content: what it is made of. Raises `DataError`."""
     place = display_name(path)
     with open_input(path) as file:
         data = file.read(limit + 1)

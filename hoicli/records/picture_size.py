@@ -12,9 +12,8 @@ TURNED = " (are they those of the picture as its EXIF mark turns it? hoicli read
 def misfit(size: tuple[float, float] | None, boxes: Iterable[Sequence[float]], pixels: tuple[int, int]) -> str:
     """Return a message if a picture cannot be the one of a record; "" if it can.
 
-    size: the (width, height) in the record, which the picture must have, except for its scale; None if the record has
-    none. boxes: [x1, y1, x2, y2] each; without a size, they show a wrong picture if they fit it only with its width and
-    height exchanged. pixels: the (width, height) of the picture."""
+    size: (width, height) in the record, which must hold up to scale; None if it has none. boxes: [x1, y1, x2, y2] each;
+    without a size they show a picture whose sides are exchanged."""
     width, height = pixels
     file = f"the file has {width} x {height} pixels"
     if size is None:

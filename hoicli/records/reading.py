@@ -71,8 +71,7 @@ def read_scenes(
     scored: whether the records are predictions, which need scores. policy: whether a bad record stops the reading or is
     counted and left out. known_ids: the allowed images, None for any. processes: how many share the work.
 
-    Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; a
-    record whose image is not in `known_ids` is bad, too."""
+    Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on."""
     build = partial(scenes_of, vocabulary=vocabulary, scored=scored)
     check = checker(vocabulary, scored=scored)
     return read_columns(lines, build, check, policy, register=ImageRegister(known_ids), processes=processes)
@@ -84,17 +83,14 @@ def checker(
     """Return a function that yields the problems of a record: some for every record that `scenes_of` refuses, none for
     any other (tests/records/test_reading.py compares the two on thousands of broken records).
 
-    scored: whether records are predictions. besides: the names of further optional fields of predictions to check, as
-    `image.problems` takes them."""
+    besides: the names of further optional fields of predictions to check, as `image.problems` takes them."""
     if scored:
         return partial(problems, vocabulary=vocabulary, scored=True, besides=besides)
     return partial(truth_problems, vocabulary=vocabulary)
 
 
 def scenes_of(lines: Sequence[Line], vocabulary: Vocabulary, *, scored: bool) -> Scenes:
-    """Return the image records on the lines as columns. scored: whether they are predictions. Raises an exception that
-    `columns.attempt` expects if any record is bad, without saying what is wrong; the function that `checker` returns
-    says it."""
+    """Return the image records on the lines as columns. Raises what `columns.attempt` expects if any is bad."""
     images = [line.image for line in lines if isinstance(line, ArrayLine)]
     if scored and images and len(images) == len(lines):
         return scenes_of_detections(images, vocabulary)
@@ -102,8 +98,7 @@ def scenes_of(lines: Sequence[Line], vocabulary: Vocabulary, *, scored: bool) ->
 
 
 def scenes_of_detections(images: Sequence[Detections], vocabulary: Vocabulary) -> Scenes:
-    """Return the predictions of images given as arrays, at least one, as columns. In a dataset with roles (V-COCO), the
-    actions that the roles imply are added."""
+    """Return the predictions of images given as arrays as columns, with the actions that roles imply."""
     names = [column.name for column in fields(Detections)[1:]]  # all but the image's id
     column = {name: np.concatenate([getattr(image, name) for image in images]) for name in names}
     box_start = starts_of([len(image.boxes) for image in images])
@@ -134,9 +129,8 @@ def named_scenes(
     of_hoi: Mapping[str, Any] | None = None,
 ) -> RawImages:
     """Return the image records on the lines as columns, with numbers of the vocabulary for labels and verbs, and with
-    the fields that `numbered_scenes` needs. scored: whether they are predictions. of_image, of_hoi: further fields to
-    keep, of records, and of triplets with the value for one that lacks the field. Raises an exception that
-    `columns.attempt` expects if any record is bad, except for the problems that `numbered_scenes` finds."""
+    the fields that `numbered_scenes` needs. of_image, of_hoi: further fields to keep, of records, and of triplets with
+    the value for one that lacks the field. Raises what `columns.attempt` expects for bad records."""
     has_roles = bool(vocabulary.roles)  # V-COCO: objects and their labels may be null
     objects: Mapping[Any, int] = vocabulary.object_ids
     if has_roles:
@@ -163,9 +157,8 @@ def named_scenes(
 
 
 def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> Scenes:
-    """Return images, as `named_scenes` returns them, as `Scenes`: with the class of each triplet, image-level labels,
-    flags of boxes, and caveats: facts about where a record comes from that affect numbers, as a bit mask. scored:
-    whether they are predictions. Raises an exception that `columns.attempt` expects if any record has a bad field."""
+    """Return images of `named_scenes` as `Scenes`: with classes, image-level labels, flags of boxes, and caveats as a
+    bit mask. Raises what `columns.attempt` expects for a bad field."""
     labels, verbs = integers(raw.labels), integers(raw.verbs)
     image_hois, ambiguous_hois = raw.each("image_hois"), raw.each("ambiguous_hois")
     known_count, known_pairs, derived_mask = _known_objects(image_hois, raw, labels, vocabulary, scored=scored)
@@ -205,9 +198,8 @@ def scores_by_box(raw: RawImages, scenes: Scenes) -> Floats:
 
 
 def stated_in_record(starts: Ints, counts: Ints) -> Bools:
-    """Return a mask of the boxes, or of the triplets, that stand in their records. Those that were added (what V-COCO's
-    `unstated` implies) come last in each image. starts: [N + 1] where those of each image begin, added ones included;
-    counts: [N] how many stand in each record."""
+    """Return a mask of the boxes, or triplets, that stand in their records; added ones (`unstated`) come last. starts:
+    [N + 1] where each image's begin; counts: [N] of those in the record."""
     image = runs_of(starts)
     place_in_image = np.arange(len(image)) - starts[image]
     stated: Bools = place_in_image < counts[image]
@@ -223,8 +215,7 @@ def _known_objects(
 
     They are the objects in the image-level labels `image_hois` (pairs of verb and object for each image, None without
     them), whatever the verb, and in the image's own triplets. A record without image-level labels has only the latter,
-    which lack what is not visible. raw, labels: the boxes and triplets, and the object ids of boxes. Predictions
-    (`scored`) have no known objects."""
+    which lack what is not visible."""
     derived_mask, object_count = caveats.mask([caveats.DERIVED_LABELS]), len(vocabulary.objects)
     derived = np.array([derived_mask if pairs is None else 0 for pairs in image_hois], dtype=np.int64)
     named_keys: list[int] = []
@@ -240,12 +231,10 @@ def _known_objects(
 
 
 def _image_labels(image_hois: list[Any], ambiguous_hois: list[Any], vocabulary: Vocabulary) -> tuple[Ints, Ints, Ints]:
-    """Return ([N] how many image-level labels each image has; [L] these labels, image by image: the number of an
-    interaction, or ~number, which is negative, for an ambiguous one; [N] as a bit mask, the caveat that a record does
-    not say what is ambiguous).
+    """Return ([N] how many image-level labels each image has; [L] these labels: an interaction's number, ~number for an
+    ambiguous one; [N] the caveat of records that do not say what is ambiguous).
 
-    image_hois, ambiguous_hois: for each image, pairs of verb and object, or None. Pairs that are no interaction of the
-    vocabulary are left out."""
+    image_hois, ambiguous_hois: [verb, object] each, or None. Others are left out."""
     counts: list[int] = []
     labels: list[int] = []
     ids = vocabulary.interaction_ids
@@ -266,8 +255,7 @@ def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:
 
 
 def _role_classes(raw: RawImages, verbs: Ints, vocabulary: Vocabulary) -> Ints:
-    """Return [T] the class (interaction id) of each triplet's verb and role. verbs: [T] verb ids. Raises an exception
-    that `columns.attempt` expects for a role that its verb does not have, and for an object without a role."""
+    """Return [T] the class of each triplet's verb and role. Raises what `columns.attempt` expects for others."""
     role_names = raw.of_hoi["role"] or [None] * len(verbs)
     roles = np.fromiter(map(_role_ids(vocabulary).__getitem__, role_names), dtype=np.int64, count=len(role_names))
     classes = class_table(vocabulary)[verbs, roles]
@@ -326,8 +314,7 @@ def _add_agents(scenes: Scenes, vocabulary: Vocabulary, images: Bools, left_out:
     """Return `scenes` with a triplet of the verb alone (V-COCO's agent) for every (subject, verb) that has only
     triplets with roles. Its score is the largest of theirs (NaN in ground truth, if not `scored`), as in QPIC.
 
-    images: [N] a mask of the images concerned. left_out: what not to add, as numbers: row of the subject's box * number
-    of classes + class."""
+    left_out: numbers of (subject's box, class) not to add."""
     verb_of, is_agent = class_columns(vocabulary)
     verb_count = len(vocabulary.verbs)
     key = scenes.subject * verb_count + scenes.verb  # (subject, verb) of each triplet as one number

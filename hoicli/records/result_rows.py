@@ -34,9 +34,7 @@ they differ from the defaults; those of SHOE, agreement and robustness always, a
 
 
 def result_row(metric: str, /, **keys: Any) -> Row:
-    """Return a result row of a metric with these keys, in the order given, signed with the settings of its oracle, if
-    it has one. Raises `DeclarationError`, as `check_row` does, for a row that is not as the metric is declared in
-    `records.metrics`."""
+    """Return a result row with these keys, signed with its oracle's settings. Raises as `check_row` does."""
     row = {"metric": metric, **keys}
     if oracle := ORACLES.get(keys.get("oracle", "")):
         for key, value in oracle.settings.items():
@@ -46,8 +44,7 @@ def result_row(metric: str, /, **keys: Any) -> Row:
 
 
 def check_row(row: Mapping[str, Any]) -> None:
-    """Raise `DeclarationError` for a row whose metric is not declared (`records.metrics`), that lacks a key or a
-    setting, or has a key that rows of its kind do not have."""
+    """Raise `DeclarationError` for a row that differs from its metric's declaration (`records.metrics`)."""
     settings = frozenset(key for key, _ in parse_signature(str(row.get("signature"))))
     fault = fault_of(str(row["metric"]), tuple(row), str(row.get("unit")), settings)
     value: float = row.get("value") or 0.0
@@ -63,8 +60,7 @@ BAR = "|"
 
 
 def write_setting(value: Setting) -> str:
-    """Return the text of a setting in a signature: a number as the shortest text that reads back as the same number,
-    several values with commas between them."""
+    """Return the text of a setting: the shortest of a number that reads back, several with commas."""
     if isinstance(value, tuple):
         return ",".join(map(write_setting, value))
     return write_number(value) if isinstance(value, float) else str(value)
@@ -74,9 +70,7 @@ def signature(settings: Settings, *, inherited: str = "") -> str:
     """Return the signature of a result row: its settings as `key:value|key:value`, in the order of SIGNATURE_KEYS, with
     hoicli's version at the end, as in sacreBLEU. Two rows with one signature were made by the same computation.
 
-    inherited: for a row computed from other rows, the settings that these share, as `joined_settings` writes them; they
-    come first, unchanged. Raises `DataError` for a value that contains `|`; readers of files have refused such names
-    before."""
+    inherited: for a row computed from other rows, the settings that these share; they come first."""
     written = {key: write_setting(value) for key, value in settings.items()} | {"version": __version__}
     unknown = written.keys() - set(SIGNATURE_KEYS)
     if unknown:
@@ -90,8 +84,7 @@ def signature(settings: Settings, *, inherited: str = "") -> str:
 
 
 def also_signed(row: Row, key: str, value: str) -> Row:
-    """Return the row with one more setting, key:value, in its signature, just before the version; the row itself if it
-    has no signature."""
+    """Return the row with one more setting in its signature, before the version; without a signature the row."""
     settings_text, _, version = row.get("signature", "").rpartition(BAR)
     return {**row, "signature": f"{settings_text}|{key}:{value}|{version}"} if settings_text else row
 
@@ -105,8 +98,7 @@ def add_to_setting(row: Row, key: str, number: int) -> Row:
 
 
 def joined_settings(settings: Mapping[str, str]) -> str:
-    """Return settings, key to text, in the form of a signature, `key:value|key:value`, in their order; of a setting
-    with an empty value only the key."""
+    """Return settings in the form of a signature, `key:value|key:value`; only the key of an empty value."""
     return "|".join(f"{key}:{value}" if value else key for key, value in settings.items())
 
 
@@ -123,8 +115,7 @@ def parse_signature(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def row_ends(protocol: str, tags: Mapping[str, str], settings: Settings) -> Row:
-    """Return the keys that a result row ends with: `protocol`, `tags` (from --tag, key to value) and `signature`, made
-    of the protocol and the settings."""
+    """Return the last keys of a result row: `protocol`, `tags` (from --tag), and `signature` of both and settings."""
     return {"protocol": protocol, "tags": dict(tags), "signature": signature({"protocol": protocol, **settings})}
 
 
@@ -142,9 +133,7 @@ ROW_KEYS = (
 
 
 def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str]:
-    """Return the values of the option `--tag key=value` as a dictionary from key to value. taken: keys of tags that the
-    command itself gives its rows. Raises `UsageError` that names every tag that has no key or no "=", or whose key is
-    taken or is a key of rows."""
+    """Return the values of `--tag key=value` by key. Raises `UsageError` for tags without one, and for keys of rows."""
     bad = [tag for tag in tags if "=" not in tag or tag.startswith("=")]
     if bad:
         raise UsageError(f"{arg('tag', ', '.join(bad))}: write key=value, for example {arg('tag', 'model=cdn')}")
@@ -176,7 +165,6 @@ CHANCES = ("p", "p_bootstrap", "q")
 
 
 def interval_keys(interval: tuple[float, float] | None) -> Row:
-    """Return the keys `ci_low` and `ci_high` of a result row, in percent. interval: the lower and the upper limit as
-    fractions; without one, both keys are None."""
+    """Return the keys `ci_low` and `ci_high` of a result row, in percent, from limits as fractions."""
     low, high = interval or (None, None)
     return {"ci_low": percent(low), "ci_high": percent(high)}

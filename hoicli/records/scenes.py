@@ -60,8 +60,7 @@ class Scenes(Images):
         return int(((self.object >= 0) & (self.object_label < 0)).sum())
 
     def only(self, rows: Ints) -> Scenes:
-        """Return the same images and boxes with only the triplets at `rows`, which are ascending and each occur
-        once."""
+        """Return the same images and boxes with only the triplets at `rows`, ascending and each once."""
         if len(rows) == len(self.score):
             return self
         columns = {name: getattr(self, name)[rows] for name in _OF_TRIPLETS}  # the columns [T]
@@ -70,14 +69,12 @@ class Scenes(Images):
 
 
 def are_subjects(labels: Ints, vocabulary: Vocabulary) -> Bools:
-    """Return [M] a mask of the labels [M] (object ids, -1 for none) that the subject of an interaction may have: person
-    alone, unless the dataset lists other `subjects`."""
+    """Return [M] a mask of the object ids [M], -1 for none, that a subject may have: the dataset's `subjects`."""
     return among(labels, vocabulary.subject_ids)
 
 
 def other_subjects(scenes: Scenes, vocabulary: Vocabulary) -> int:
-    """Return how many triplets have a subject with a label that no subject may have; those without a label do not
-    count."""
+    """Return how many triplets have a subject with a label that no subject may have."""
     if not len(scenes.labels):
         return 0
     is_other = (scenes.labels >= 0) & ~are_subjects(scenes.labels, vocabulary)
@@ -85,9 +82,7 @@ def other_subjects(scenes: Scenes, vocabulary: Vocabulary) -> int:
 
 
 def box_kinds(labels: Ints, vocabulary: Vocabulary) -> Ints:
-    """Return [M] the labels by which boxes are matched: `labels` [M], with all labels that a subject may have replaced
-    by one of them. The label of a subject is no part of a class: a worker that is taken for a visitor counts as
-    found."""
+    """Return [M] the labels by which boxes are matched: all of subjects, no part of a class, as one."""
     if len(vocabulary.subjects) == 1:
         return labels
     return np.where(are_subjects(labels, vocabulary), min(vocabulary.subject_ids), labels)
@@ -116,8 +111,7 @@ def class_columns(vocabulary: Vocabulary) -> tuple[Ints, Bools]:
 def add_triplets(
     scenes: Scenes, image: Ints, *, subject: Ints, object_: Ints, verb: Ints, interaction: Ints, score: Floats
 ) -> Scenes:
-    """Return `scenes` with more triplets, each after the others of its image. image: [M] the row of the image of each
-    new triplet; subject, object_: [M] rows of boxes, -1 for no object; verb, interaction: [M] ids; score: [M]."""
+    """Return `scenes` with M more triplets, each after the others of its image (`image` [M])."""
     images = np.concatenate([scenes.image_of_hoi, image])
     order = np.argsort(images, kind="stable")  # stable: the triplets of an image keep their order, new ones last
     return replace(
@@ -133,9 +127,7 @@ def add_triplets(
 
 def add_boxes(scenes: Scenes, image: Ints, boxes: Floats, labels: Ints) -> tuple[Scenes, Ints, Ints]:
     """Return (`scenes` with M more boxes, each after the others of its image; [M] the rows of the new boxes; [B + 1]
-    the new rows of the boxes that were there, at last -1, which NO_BOX looks up).
-
-    image: [M] the row of the image of each new box, ascending; boxes: [M, 4]; labels: [M] object ids."""
+    the new rows of the boxes that were there, at last -1, which NO_BOX looks up)."""
     added_before = starts_of(np.bincount(image, minlength=len(scenes.image_ids)))
     insert_at = scenes.box_start[1:][image]
     new_rows = np.append(np.arange(len(scenes.boxes)) + added_before[scenes.image_of_box], -1)

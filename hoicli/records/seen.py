@@ -28,9 +28,8 @@ Pair = tuple[str, str]
 
 
 class Seen:
-    """Counts the labels and classes of a ground truth: the images; how many triplets have each subject label, verb,
-    object label, and (verb, object label) in `pairs`; and in `boxes` how many boxes, or image-level labels, have each
-    label."""
+    """Counts of a ground truth: images, triplets by subject label, verb, object label and (verb, object label), and
+    boxes or image-level labels by label."""
 
     def __init__(self) -> None:
         """Start with nothing counted."""
@@ -42,8 +41,7 @@ class Seen:
         self.pairs: Counter[Pair] = Counter()
 
     def add_stream(self, lines: Iterable[Line], policy: ErrorPolicy) -> None:
-        """Count every record of a stream. Raises `DataError`, unless the policy skips, for a bad record, for an image
-        that occurs twice, and for a label that no dataset can have."""
+        """Count every record of a stream. Raises `DataError` for a bad one, unless the policy skips."""
         register = ImageRegister()
         for line in lines:
             with policy.item():
@@ -55,8 +53,7 @@ class Seen:
         policy.report(some_left=bool(self.images))
 
     def _add(self, record: Record, place: str) -> None:
-        """Count one checked record. Raises `DataError`, with the place of the record, for a label that no dataset can
-        have; each different label is checked once."""
+        """Count one checked record. Raises `DataError` for a label that no dataset can have; each is checked once."""
         labels = record["labels"]
         new_labels = [(f"labels[{index}]", label) for index, label in enumerate(labels) if label not in self.boxes]
         new_labels += [
@@ -78,8 +75,7 @@ class Seen:
             self.pairs[hoi["verb"], object_label] += 1
 
     def respell(self, verbs: Mapping[str, str], labels: Mapping[str, str]) -> Seen:
-        """Return the same counts with some labels in another spelling; counts of labels that become one are added.
-        verbs, labels: the new spelling, by the old one, of verbs and of labels of boxes."""
+        """Return the same counts with other spellings of verbs, and of labels of boxes, some of them as one."""
         respelled = Seen()
         respelled.images = self.images
         for key, spellings in (("subjects", labels), ("verbs", verbs), ("objects", labels), ("boxes", labels)):
@@ -91,9 +87,7 @@ class Seen:
 
 
 def unify_spellings(parts: Sequence[Seen]) -> list[Seen]:
-    """Return the counts with each label in one spelling: the most frequent one in all parts or, of equally frequent
-    ones, the one with underscores. Print a note on stderr about each label that had several spellings. parts: the
-    counts of the ground truth and, if it is given, of the training set."""
+    """Return the counts with each label in its most frequent spelling, as a note says."""
     new_spellings_of_kinds: list[dict[str, str]] = []
     for kind, counts in _label_counts(parts):
         new_spellings: dict[str, str] = {}
@@ -121,9 +115,8 @@ def _spellings_text(spellings: Iterable[str], counts: Mapping[str, int]) -> str:
 def dataset_of(parts: Sequence[Seen], name: str) -> dict[str, Any]:
     """Return the content of the file that describes a dataset called `name`, with everything sorted.
 
-    parts: the counts of the ground truth, whose (verb, object) pairs (at least one) become the dataset's classes; a
-    second part, of the training set, may add labels, and gives the number of training examples of each class. Raises
-    `UsageError` for the name of a dataset that hoicli has itself, `DataError` for a name that no dataset can have."""
+    parts: the counts of the ground truth, whose pairs become the classes; a second part, of the training set, may add
+    labels, and gives training counts. Raises `UsageError` or `DataError` for a name that it cannot have."""
     truth, training = parts[0], parts[-1]  # the same if there is one part
     subjects = set().union(*(part.subjects for part in parts))
     acted_on = set().union(*(part.objects for part in parts))
@@ -161,16 +154,14 @@ def format_content(content: dict[str, Any]) -> str:
 
 
 def dataset_name(path: str) -> str:
-    """Return a name for a dataset, made of the path of its file: `own` for data/own.json.gz; "" if no character of the
-    file's name can be in the name of a dataset."""
+    """Return a name for a dataset, made of the path of its file: `own` for data/own.json.gz; "" without letters."""
     stem = re.split(r"[\\/]", path)[-1].split(".")[0]
     return re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")[:64]
 
 
 def tell_doubts(parts: Sequence[Seen]) -> None:
-    """Print notes on stderr about what may be a mistake in the annotations: labels that look like one label in several
-    spellings; and (verb, object) pairs that are only in the ground truth, or only in the training set, if both are in
-    `parts`."""
+    """Print notes about what may be a mistake: labels that look like one in several spellings, and pairs that only the
+    ground truth, or only the training set, has."""
     for kind, counts in _label_counts(parts):
         for label in sorted(filter(_mixes_scripts, counts)):
             note(f"{kind} {label!r} ({counts[label]:,}) mixes letters of several scripts that look alike: a slip?")

@@ -55,8 +55,7 @@ class Triplets(Images):
     box_label [B]: the label of each box, as a row of `labels`, which has the spelling of the record, or "" for null.
     verb, label [T]: the names (label and sense) of each triplet's verb and object, as rows of `verbs` and `objects`.
     role [T]: whether the triplet names a role (V-COCO). caveats [N]: the caveats of each record as a bit mask
-    (`records.caveats`). size [N, 2]: the width and height of each image, NaN where the record does not say.
-    """
+    (`records.caveats`). size [N, 2]: the width and height of each image, NaN where the record does not say."""
 
     box_label: Ints
     verb: Ints
@@ -69,8 +68,7 @@ class Triplets(Images):
     size: Floats
 
     def select_images(self, keep: Bools) -> Triplets:
-        """Return only some images, with their boxes and triplets; the names and their numbers stay. keep: [N] a mask of
-        the images."""
+        """Return the images of a mask [N], with their boxes and triplets; names keep their numbers."""
         keep_box, keep_hoi = keep[self.image_of_box], keep[self.image_of_hoi]
         # where each box that is kept will stand; at the end what NO_BOX (-1) looks up, which is NO_BOX again
         new_row = np.append(np.cumsum(keep_box) - 1, NO_BOX)
@@ -83,9 +81,8 @@ class Triplets(Images):
         return replace(self, image_ids=list(compress(self.image_ids, keep.tolist())), **columns)
 
     def sort_keys(self, rows: Ints) -> list[Ints | Floats]:
-        """Return columns for `numpy.lexsort` that sort these rows of triplets by the names of object and verb, then by
-        role, then by the coordinates of their boxes (`ends`). Such an order does not depend on the order of the
-        record."""
+        """Return columns for `numpy.lexsort` of these triplets: by names of object and verb, role, boxes (`ends`). The
+        record's order plays no role."""
         # repr, since a name may contain None, which cannot be compared with text
         verb_rank, label_rank = (rank_by_id([*map(repr, names)]) for names in (self.verbs, self.objects))
         return [
@@ -96,8 +93,7 @@ class Triplets(Images):
         ]
 
     def select_triplets(self, keep: Bools | Ints) -> Triplets:
-        """Return only some triplets, with all images, boxes and names. keep: a mask [T], or rows of triplets; in
-        another order, if the triplets of an image stay together and images keep their order."""
+        """Return only some triplets, with all images. keep: a mask [T], or rows, image by image."""
         names = ("subject", "object", "verb", "label", "role", "score")
         columns = {name: getattr(self, name)[keep] for name in names}
         counts = np.bincount(self.image_of_hoi[keep], minlength=len(self.image_ids))
@@ -114,10 +110,8 @@ def triplet_batches(
 ) -> list[Triplets]:
     """Return all image records of a stream in batches; without records, one empty batch.
 
-    policy: whether a bad record stops the reading or is counted and left out. known_ids: the images that may occur,
-    None for any. truth: whether the records are ground truth, which has no scores. unlabelled: whether labels may be
-    null. Raises `DataError` naming file, line and field of the first bad record, unless the policy skips it; a record
-    of an image that occurs twice, or is not in `known_ids`, is bad, too."""
+    known_ids: the images that may occur, None for any. truth: whether there are no scores. unlabelled: whether labels
+    may be null. Raises `DataError` for the first bad record, unless the policy skips it."""
     build = partial(named_images, truth=truth, unlabelled=unlabelled)
     check = partial(open_problems, truth=truth, unlabelled=unlabelled)
     parts = list(read_columns(lines, build, check, policy, register=ImageRegister(known_ids)))
@@ -125,8 +119,7 @@ def triplet_batches(
 
 
 def merge(parts: Sequence[Triplets]) -> Triplets:
-    """Return the images of all parts (at least one) joined in their order, with their labels and names numbered anew,
-    since each part numbers its own."""
+    """Return the images of all parts (at least one) joined in order; labels and names are numbered anew."""
     labels, verbs, objects = Numbered[str](), Numbered[Name](), Numbered[Name]()
     numbered = [
         replace(
@@ -144,8 +137,7 @@ def open_problems(record: Record, *, truth: bool = False, unlabelled: bool = Fal
     """Yield a problem for everything in a record that `named_images` cannot read, in reading order.
 
     The rules are those of `image.problems` without a vocabulary, except that scores may be missing, an object may be
-    null, image-level labels are not checked, and senses must be texts. truth: whether scores must be missing.
-    unlabelled: whether a label may be null."""
+    null, image-level labels are not checked, and senses must be texts. unlabelled: whether labels may be null."""
     nulls = NULLS if unlabelled else ("object",)  # NULLS: objects and labels
     for problem in problems(record, None, scored=False, besides=(), nulls=nulls):
         if not problem.field.startswith(("image_hois", "ambiguous_hois")):
@@ -167,9 +159,8 @@ def open_problems(record: Record, *, truth: bool = False, unlabelled: bool = Fal
 
 
 def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = False) -> Triplets:
-    """Return the records on the lines as columns. truth: whether they are ground truth, which has no scores.
-    unlabelled: whether a label may be null. Raises an exception that `columns.attempt` expects if `open_problems`
-    yields a problem for any record."""
+    """Return the records on the lines as columns. truth: without scores. unlabelled: labels may be null. Raises what
+    `columns.attempt` expects for `open_problems`."""
     score_types = (type(None),) if truth else (*NUMBERS, type(None))
     raw = raw_images(
         lines,
@@ -216,8 +207,7 @@ def _pixels(side: Any) -> float:
 
 
 def number_values(values: Ints) -> tuple[Ints, Ints]:
-    """Return (the different values, in the order in which they first appear; [M] the position of each value among
-    them). values: [M] whole numbers, 0 or more."""
+    """Return (the different values by appearance; [M] the position of each of the values among them)."""
     positions = np.arange(len(values))
     # where each number first appears, len(values) if never; backwards, since the last of several assignments stays
     first_position = np.full(int(values.max(initial=-1)) + 1, len(values))

@@ -20,7 +20,8 @@ ERRORS = {  # the codes in capitals are those of problems that reading a record 
     UNKNOWN_LABEL: "use the vocabulary's spelling (hoicli vocab); a wrong object order looks like this too",
     UNKNOWN_PROTOCOL: "match the predictions again, with this version",
     "not-whole": "the command that wrote the stream failed: mend that, and make it again",
-    DUPLICATE_IMAGE: "keep one line an image; check two models' dumps one by one",
+    DUPLICATE_IMAGE: "keep one line an image; check two models' dumps one by one; cells of hoicli corrupt: "
+    f"{arg('by', 'corruption,severity')}",
     "another-dataset": "name the benchmark they belong to",
     UNKNOWN_IMAGE: "give the ground truth of the same set and split",
     "swapped-files": "give the ground truth with --gt, and the predictions without",
@@ -104,6 +105,7 @@ class Findings:
         """Add the findings of the part of the stream that follows."""
         for finding in other:
             self.add(finding.check, finding.example, finding.count, finding.fix)
+            self._finding_by_check[finding.check].refused |= finding.refused
 
     def count(self, check: str) -> int:
         """Return how many cases of a check there are so far."""

@@ -35,8 +35,7 @@ MAKE = "hoicli vocab --from GT.jsonl -o FILE.json makes one"
 
 
 def check(content: Any, place: str) -> None:
-    """Raise `DataError` at `place` for the first field of a dataset's content that cannot be used or contradicts
-    another. content: the parsed JSON of the dataset's file."""
+    """Raise `DataError` at `place` for the first field of a dataset's content that cannot be used."""
     try:
         _check_content(content)
     except DataError as error:
@@ -49,8 +48,7 @@ def _error(field: str, problem: str) -> DataError:
 
 
 def _check_content(content: Any) -> None:
-    """Check all fields of a dataset's content; raise the error about the first problem. The order matters: each check
-    relies on those before it."""
+    """Check all fields of a dataset's content. The order matters: each check relies on those before it."""
     _check_fields(content)
     name, box_convention = content["name"], content.get("box", BOXES[0])
     if type(name) is not str or not _NAME.fullmatch(name):
@@ -120,8 +118,7 @@ _KINDS: tuple[tuple[tuple[str, ...], type, str], ...] = (
 
 
 def _check_labels(key: str, labels: Any, *, needed: bool) -> None:
-    """Check a list of labels: each is a usable name, and no two are spellings of the same. key: the list's field.
-    needed: whether it must not be empty."""
+    """Check the list of labels in a field (`key`): each is usable, and no two are spellings of the same."""
     if type(labels) is not list or (needed and not labels):
         raise _error(key, f"{_value_text(labels)} is no list of labels; give at least one")
     if len(labels) > MOST_LABELS:
@@ -136,8 +133,7 @@ def _check_labels(key: str, labels: Any, *, needed: bool) -> None:
 
 
 def label_fault(label: Any, *, signed: bool = True) -> str:
-    """Return what is wrong with a label, "" if nothing is. signed: whether it can appear in the signature of a result,
-    a line of settings with | between them, so that it must not have a |."""
+    """Return what is wrong with a label, "" if nothing is. signed: whether signatures have it, so that | is wrong."""
     if type(label) is not str:
         return f"{_value_text(label)} is no label; labels are strings"
     if not label.strip() or label != label.strip():
@@ -150,8 +146,7 @@ def label_fault(label: Any, *, signed: bool = True) -> str:
 
 
 def _check_pairs(listed: Any, verbs: list[str], objects: list[str], roles: list[str]) -> tuple[Pair, ...]:
-    """Check the field `interactions`, and return it as a tuple of (verb, object), or of (verb, role) in a dataset with
-    roles. listed: the field's value: a list of pairs by name, a list of pairs by number, or verbs by object."""
+    """Check the field `interactions`, and return it as a tuple of (verb, object), or with roles of (verb, role)."""
     # with roles (V-COCO), "" is the action itself, without a role
     second_name, second_labels = ("role", ["", *roles]) if roles else ("object", objects)
     if len(verbs) * len(second_labels) > MOST_PAIRS:
@@ -192,8 +187,7 @@ def _check_pairs(listed: Any, verbs: list[str], objects: list[str], roles: list[
 
 
 def _check_aliases(aliases: Mapping[str, Any], *labels: list[str]) -> None:
-    """Check the field `aliases`: each is a usable spelling of a verb or an object, and no label itself. aliases: the
-    label of each alias. labels: the list of verbs and the list of objects."""
+    """Check the field `aliases`: each is a spelling of a verb or an object (`labels`), and no label itself."""
     label_sets = list(map(set, labels))
     for alias, label in aliases.items():
         if fault := label_fault(alias, signed=False):
@@ -206,9 +200,8 @@ def _check_aliases(aliases: Mapping[str, Any], *labels: list[str]) -> None:
 
 
 def _check_numbering(kind: str, rule: Any, names_by_kind: Mapping[str, Sequence[Any]]) -> None:
-    """Check an entry of the field `numbering`, which says what numbers in other projects' files mean. kind: what it
-    numbers: "verbs", "objects" or "interactions". rule: {"order", "base"} or {"ids"}, as `dataset_content.numbers`
-    reads it. names_by_kind: all verbs, objects and interactions of the dataset."""
+    """Check an entry of the field `numbering`, as `dataset_content.numbers` reads it. kind: what it numbers: "verbs",
+    "objects" or "interactions"."""
     field = f"numbering.{kind[:_LONGEST]}"
     if kind not in names_by_kind:
         raise _error(field, f"nothing that is numbered; give {', '.join(names_by_kind)}")
@@ -238,8 +231,7 @@ def _check_numbering(kind: str, rule: Any, names_by_kind: Mapping[str, Sequence[
 
 
 def _check_interaction_numbers(content: Any, pairs: Sequence[Pair], field: str) -> None:
-    """Check the numbers of interactions in `numbering`. content: {number as text: [verb, object]} for all interactions
-    of the dataset (`pairs`) or some, each at most once. field: where it is, for messages."""
+    """Check the numbers of interactions in `numbering`: {number as text: [verb, object]}, each at most once."""
     if type(content) is not dict or not content:
         raise _error(field, f'{_value_text(content)}; give {{"0": [verb, object], ...}}')
     known_pairs, first_numbers = set(pairs), dict[tuple[str, ...], str]()
@@ -254,8 +246,7 @@ def _check_interaction_numbers(content: Any, pairs: Sequence[Pair], field: str) 
 
 
 def _check_class_sets(content: Mapping[str, Any], ids: Mapping[Pair, int]) -> None:
-    """Check the fields `groups`, `subsets` and `splits`, which are named sets of interactions. Each interaction must be
-    in exactly one of the groups. ids: the number of each interaction."""
+    """Check the named sets of interactions in `groups` (each in one of them), `subsets` and `splits`."""
     group_of: dict[int, str] = {}  # the first group that each interaction is in
     groups = content.get("groups", {})
     for name, classes in groups.items():
@@ -285,8 +276,7 @@ def _class_number(member: Any, ids: Mapping[Pair, int]) -> int:
 
 
 def _check_class_set(field: str, name: str, classes: Any, ids: Mapping[Pair, int]) -> None:
-    """Check a named set of interactions. field: where the set is, for messages. classes: its members, each as a number
-    or as [verb, object]. ids: the number of each interaction."""
+    """Check a named set of interactions, each as a number or as [verb, object]. field: where the set is."""
     if label_fault(name) or name in RESERVED:
         raise _error(field, f"no name for classes; choose another than {', '.join(RESERVED)}")
     if type(classes) is not list:
@@ -303,8 +293,7 @@ def _check_class_set(field: str, name: str, classes: Any, ids: Mapping[Pair, int
 
 
 def _check_counts(content: Mapping[str, Any], classes: int) -> None:
-    """Check the field `training_counts`, which has a count for each of the `classes` interactions, and the field
-    `cuts`, the limits that divide the interactions into groups by these counts."""
+    """Check the fields `training_counts` and `cuts`, the limits that make groups of these counts."""
     counts, cuts = content.get("training_counts", []), content.get("cuts", {})
     if type(counts) is not list or (counts and len(counts) != classes) or not all(map(_is_count, counts)):
         raise _error("training_counts", f"must have a count for each of the {classes} interactions, in their order")

@@ -27,9 +27,8 @@ def coco_objects() -> Mapping[str, int]:
 
 
 def shipped_content(dataset: str) -> dict[str, Any]:
-    """Return the content of the file of a dataset that comes with hoicli, with its abbreviations resolved: a field
-    `like` names the dataset from whose file all missing fields are taken, and `test_images` may be a template with the
-    first and the last number of the images, and those missing in between. dataset: a name, such as hico."""
+    """Return the content of a shipped dataset's file. A field `like` names the dataset that has the missing fields, and
+    `test_images` may be a template with numbers of images."""
     content = _read(f"{dataset}.json")
     if "like" in content:
         return {**shipped_content(content.pop("like")), **content}
@@ -45,8 +44,7 @@ NO_MEANING = ("about", "source", "title")
 
 
 def content_digest(content: Mapping[str, Any]) -> str:
-    """Return eight hexadecimal digits that stand for the content of a dataset's file, from its SHA-256. The order of
-    its fields, its layout and the fields of NO_MEANING make no difference."""
+    """Return eight hexadecimal digits of the SHA-256 of a dataset's content, without the fields of NO_MEANING."""
     from hashlib import sha256
 
     meaning = {key: content[key] for key in sorted(content) if key not in NO_MEANING}
@@ -54,8 +52,7 @@ def content_digest(content: Mapping[str, Any]) -> str:
 
 
 def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
-    """Return the vocabulary that the content of a dataset's file describes. The content must have passed
-    `content_checks.check`, or come with hoicli. Fields that it lacks are empty."""
+    """Return the vocabulary that a dataset's content describes, which `content_checks.check` has passed."""
     verbs, object_field = content["verbs"], content["objects"]
     objects = objects_of(content)
     pairs = listed_pairs(content["interactions"], verbs, objects)
@@ -92,8 +89,7 @@ def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
 
 
 def _class_sets(listed: Mapping[str, Sequence[Any]], ids: Mapping[Pair, int]) -> dict[str, frozenset[int]]:
-    """Return the ids of the interactions in each named set. listed: the members of each set, as ids or as pairs of
-    verb and object. ids: the id of each pair."""
+    """Return the ids of the interactions in each named set. listed: members, as ids or as pairs of labels."""
     sets: dict[str, frozenset[int]] = {}
     for name, classes in listed.items():
         sets[name] = frozenset(member if isinstance(member, int) else ids[member[0], member[1]] for member in classes)
@@ -101,8 +97,7 @@ def _class_sets(listed: Mapping[str, Sequence[Any]], ids: Mapping[Pair, int]) ->
 
 
 def objects_of(content: Mapping[str, Any]) -> list[str]:
-    """Return all object labels of a dataset, in order: those in the field `objects` of its file, which may be "coco",
-    and then the subjects that are not among them. content: that of the file."""
+    """Return all object labels of a dataset: those in the field `objects` ("coco": COCO's), and other subjects."""
     object_field = content["objects"]
     objects = list(coco_objects() if object_field == "coco" else object_field)
     known_objects = set(objects)

@@ -55,8 +55,7 @@ def _load_shipped(dataset: str) -> Vocabulary:
 
 
 def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
-    """Return advice, for a message, about a label that a dataset does not have: the dataset that has it, the nearest
-    label of this one, or the command that lists them all. name: the label. what: "verb" or "object"."""
+    """Return advice about a label that a dataset does not have. what: "verb" or "object"."""
 
     def ids_in(any_vocabulary: Vocabulary) -> Mapping[str, int]:
         """Return the ids of a dataset's verbs or objects, whichever the label is."""
@@ -112,8 +111,7 @@ is `action_role`, or the action alone where it has no role."""
 
 
 def verb_and_role(entry: str) -> tuple[str, str]:
-    """Return (verb, role) of an entry in VCOCO_ORDERS: ("hit", "instr") of hit_instr, and ("walk", "") of walk, which
-    has no role."""
+    """Return (verb, role) of an entry in VCOCO_ORDERS: ("hit", "instr") of hit_instr, ("walk", "") of walk."""
     for role in ("obj", "instr"):
         if entry.endswith(f"_{role}"):
             return entry[: -len(role) - 1], role

@@ -22,8 +22,7 @@ LARGEST = 1 << 26
 
 
 def read_dataset(dataset: str, taken: Collection[str]) -> Vocabulary:
-    """Return the vocabulary that the file of a dataset describes. dataset: the file's path. taken: names that the
-    dataset may not have. Raises `DataError` with the file, the field, what is wrong and what to do."""
+    """Return the vocabulary in the file of a dataset. taken: names that it may not have. Raises `DataError`."""
     path = Path(dataset)
     register_input(path)  # tells that this file is an input, also if its content is in the cache
     data = _read_pipe(dataset, path.stat().st_ino) if path.is_fifo() else _read_bytes(dataset)
@@ -31,9 +30,8 @@ def read_dataset(dataset: str, taken: Collection[str]) -> Vocabulary:
 
 
 def build_added_dataset(name: str, added: Plugin, taken: Collection[str]) -> Vocabulary:
-    """Return the vocabulary of a dataset that another package adds. added: its entry point, whose value is a dict with
-    the fields of a dataset's file. The package and its version stand for the content in the signatures of results.
-    Raises `DataError` as `read_dataset` does."""
+    """Return the vocabulary of a dataset that another package adds. added: its entry point, a dict as in a dataset's
+    file. The package and its version stand for the content in signatures."""
     content = {**added.value, "name": name} if isinstance(added.value, Mapping) else None
     data = orjson.dumps(content)
     return _build_vocabulary(data, f"{name} of {added.owner}", name, added.owner, frozenset(taken))
@@ -41,14 +39,12 @@ def build_added_dataset(name: str, added: Plugin, taken: Collection[str]) -> Voc
 
 @cache
 def _read_pipe(path: str, number: int) -> bytes:  # noqa: ARG001 (a key of the cache)
-    """Return what came through a pipe. It is cached, since a pipe can be read only once. number: the pipe's inode, so
-    that another pipe at the same path is read anew."""
+    """Return what came through a pipe, once and for all. number: its inode, as another pipe may come to the path."""
     return _read_bytes(path)
 
 
 def _read_bytes(path: str) -> bytes:
-    """Return the bytes of a dataset's file, decompressed if it is a .gz. Raises `DataError` for stdin ("-"), and for a
-    file that cannot be read or is too large."""
+    """Return the bytes of a dataset's file, unpacked. Raises `DataError` for stdin and for what cannot be read."""
     if path == "-":
         raise DataError("a dataset is read from a file, not from stdin", place=Place(arg("dataset")))
     with open_input(path) as stream, readable(path):
@@ -63,9 +59,8 @@ def _build_vocabulary(data: bytes, place: str, path: str, owner: str, taken: fro
     """Return the vocabulary that a dataset's JSON (`data`) describes, after a check of all fields. It is cached by the
     content and not by the path, where another file may stand by now.
 
-    place: how messages name the dataset. path: how options name it. owner: the package that adds it, "" for a file.
-    taken: names that it may not have. The vocabulary's `digest`, which stands for the content in the signatures of
-    results, is the owner, or for a file a hash of its content."""
+    place: how messages name the dataset. owner: the package that adds it, "" for a file. taken: names that are not
+    allowed. The vocabulary's `digest` is the owner, or a hash of a file's content."""
     if not data.strip():
         raise DataError(f"is empty; {MAKE}", place=place, code="empty")
     try:

@@ -28,8 +28,7 @@ _SIGNS: Mapping[int, str | None] = {
 
 
 def replace_typography(text: str) -> str:
-    """Return a text with the characters of a keyboard in place of typographic ones: plain hyphens, quotes and spaces,
-    and no full-width letters."""
+    """Return a text with plain hyphens, quotes, spaces and letters in place of typographic ones."""
     return text if text.isascii() else normalize("NFKC", normalize("NFKC", text).translate(_SIGNS))
 
 
@@ -77,8 +76,7 @@ class Spelled(dict[Label, int]):
                 self._others.setdefault(folded_label, unique_number)
 
     def __missing__(self, label: object) -> int:
-        """Return the number of a label in another spelling; Python calls this if the label itself is not a key. Raises
-        KeyError if no spelling fits."""
+        """Return the number of a label in another spelling. Raises KeyError if no spelling fits."""
         number = self._others.get(_respell(label, normalise_spelling))
         return self._others[_respell(label, _fold_case)] if number is None else number
 
@@ -122,8 +120,7 @@ class Vocabulary:
     are other spellings of verbs and objects; `verb_ids` and `object_ids` know them. `numbering` says, for "verbs",
     "objects" and "interactions", which id a number in a foreign file means; where it says nothing, the format decides.
     `box`: see BOXES. `training_counts` has the training triplets of each interaction, or is empty. `digest` and `path`
-    are of the file of a dataset of one's own, and empty for the shipped ones.
-    """
+    are of the file of a dataset of one's own, and empty for the shipped ones."""
 
     name: str
     verbs: tuple[str, ...]
@@ -166,14 +163,12 @@ class Vocabulary:
 
     @property
     def signed(self) -> str:
-        """Return the dataset's name for the signature of a result, the line of settings printed with it: the name
-        (hico), for a dataset that does not come with hoicli with a digest of its content (site-3f2a91c4)."""
+        """Return the dataset's name in signatures: hico, or one's own with a digest (site-3f2a91c4)."""
         return f"{self.name}-{self.digest}" if self.digest else self.name
 
     @property
     def option(self) -> str:
-        """Return a space and the option that names the dataset (" --dataset vcoco"), to add to a command in a message;
-        "" for hico, the default."""
+        """Return a space and the option that names the dataset (" --dataset vcoco"); "" for hico."""
         return "" if self.name == "hico" else f" {arg('dataset', self.path or self.name)}"
 
     @property
@@ -188,8 +183,7 @@ class Vocabulary:
 
     @property
     def by_verb(self) -> Vocabulary:
-        """Return this dataset with verbs as its classes: each interaction is (verb, ""), whatever the object. It has no
-        subsets and no splits."""
+        """Return this dataset with verbs as its classes, (verb, ""), without subsets and splits."""
         verb_classes = tuple((verb, "") for verb in self.verbs)
         return replace(self, interactions=verb_classes, groups={}, subsets={}, unseen={}, split_aliases={})
 
@@ -218,8 +212,7 @@ class Vocabulary:
         return frozenset(index for index, (verb, _) in enumerate(self.interactions) if verb == self.no_interaction)
 
     def interaction_id(self, verb: str, label: str) -> int | None:
-        """Return the id of the interaction of a verb with an object; None if the two are no interaction. Both may be in
-        any spelling, or aliases. Raises KeyError for a verb or an object that the dataset does not have."""
+        """Return the id of the interaction of two labels, None for none. Raises KeyError for other labels."""
         return self.interaction_ids.get((self.verbs[self.verb_ids[verb]], self.objects[self.object_ids[label]]))
 
     @property
@@ -251,9 +244,8 @@ class Vocabulary:
         return [index for index, (_, name) in enumerate(self.interactions) if name == object_name]
 
     def split(self, name: str, argument: str = "split") -> str:
-        """Return the name that this dataset has for a zero-shot split. name: that name in any case, or the papers'
-        (RF-UC or UC-RF, NF-UC, UO, UV). argument: the one that named it. Raises `UsageError` for a split that this
-        dataset does not have."""
+        """Return the name that this dataset has for a zero-shot split. name: in any case, or the papers' (RF-UC or
+        UC-RF, NF-UC, UO, UV). Raises `UsageError` for another."""
         lower_name = name.lower()
         # the papers' names have hyphens, as rf-uc, and the dataset's own have underscores
         split_name = self.split_aliases.get(lower_name.replace("_", "-"), lower_name.replace("-", "_"))

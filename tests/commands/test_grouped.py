@@ -23,8 +23,8 @@ from hoicli.errors import HoicliError
 from hoicli.interface.grouped_calls import collapse_notes
 from hoicli.io.streams import Line
 from hoicli.records.group_lines import read_fields
-from tests.support.arrays import GT, PREDICTIONS, arrays, records
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, refusal, written
+from tests.support.kernel import arrays
+from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, Hoicli, parsed, records, refusal, written
 
 Record = dict[str, Any]
 CELLS = (("clean", 0), ("jpeg", 2), ("jpeg", 10))
@@ -159,6 +159,23 @@ def test_absent_classes_and_doubled_images_are_advised(hoicli: Hoicli, tmp_path:
         f"{gt}:{len(truth) // 3 * 2 + 1}: image_id: image '{truth[0]['image_id']}' is at {gt}:{len(truth) // 3 + 1} "
         "already, with another severity; group by it, too: --by corruption,severity"
     )
+
+
+def test_validate(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The images of each cell are checked by themselves, with one row for each kind of fault."""
+    truth, predictions = truth_and_predictions()
+    for record in predictions[:2]:
+        record["hois"][0]["score"] = 5
+    gt, preds = written(tmp_path / "gt.jsonl", truth), written(tmp_path / "preds.jsonl", predictions)
+    alone = hoicli("validate", "--gt", gt, preds)
+    assert alone.code == 1
+    assert "cells of hoicli corrupt: --by corruption,severity" in parsed(alone.out)[0]["fix"]
+    assert "cells of hoicli corrupt: --by corruption,severity" in hoicli("eval", "--gt", gt, preds).err
+    result = hoicli("validate", "--gt", gt, *BY, preds)
+    assert result.code == 0, result.out
+    counts = {row["check"]: row["count"] for row in parsed(result.out)}
+    assert (counts["score-outside-range"], counts["image-without-predictions"]) == (2, 4)
+    assert f"checked {len(truth) + len(predictions)} lines" in result.err
 
 
 def test_lines_dropped_while_grouping_and_later_are_added(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ def some_pairs() -> list[tuple[Image, Image]]:
     return [(np.ascontiguousarray(one), np.ascontiguousarray(other)) for one, other in pairs]
 
 
+@pytest.mark.filterwarnings("ignore:(?s).*skimage2")  # from 0.27 on, it announces other functions of these names
 def test_ssim_and_psnr_are_those_of_scikit_image() -> None:
     metrics = pytest.importorskip("skimage.metrics")
     for one, other in some_pairs():

@@ -7,20 +7,18 @@ import multiprocessing
 import os
 import subprocess
 import sys
-import time
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
 from hoicli.io.forks import fork_map, shared_out, work_in_turns
-from tests.support.project import PATIENCE, ROOT
+from tests.support.project import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks")
 
 IN_TURNS = """
-from hoicli.io.forks import in_turns
-for _ in in_turns(lambda _: bytes(1_000_000), range(9), lambda: range(9), 3):
+from hoicli.io.forks import work_in_turns
+for _ in work_in_turns(lambda _: bytes(1_000_000), range(9), lambda: range(9), 3):
     print(flush=True)
     input()
 """
@@ -58,25 +56,15 @@ def test_a_killed_process_leaves_no_forks(code: str) -> None:
     process.communicate(timeout=60)
 
 
-def test_an_item_goes_to_whoever_is_free(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_items_are_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
-    here, seen, told, forks = os.getpid(), tmp_path / "seen", list[int](), Mock(wraps=os.fork)
+    told, forks = list[int](), Mock(wraps=os.fork)
     monkeypatch.setattr(os, "fork", forks)
-    end = time.monotonic() + PATIENCE
-
-    def process_of(item: int) -> int:
-        """The first item takes until a fork has done another."""
-        if os.getpid() != here:
-            seen.touch()
-        while item == 0 and not seen.exists() and time.monotonic() < end:
-            time.sleep(0.01)
-        return os.getpid()
-
-    found = shared_out(process_of, range(40), tell=told.append)
-    assert found[0] == here
-    assert len(set(found)) > 1
+    found = shared_out(lambda _: os.getpid(), range(40), tell=told.append)
+    assert found[0] == os.getpid()
+    assert len(set(found)) == 3
     assert forks.call_count == 2
-    assert told == [item for item, process in enumerate(found) if process == here]
+    assert told == list(range(40))
 
 
 def test_turns_go_round() -> None:

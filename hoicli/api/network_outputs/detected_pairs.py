@@ -43,8 +43,7 @@ def pair_triplets(
     last_pixels: bool,
     pairing: str | None,
 ) -> list[Arrays]:
-    """Return the triplets of each image as the arguments of `Evaluator.update`. outputs, sizes, last_pixels, pairing:
-    as the user gave them to `triplets`; limit: how many triplets an image gets, None for all. Raises `DataError`."""
+    """Return the triplets of each image as the arguments of `Evaluator.update`. Raises `DataError`."""
     image_sizes = read_sizes(sizes, len(outputs))
     images = [_read_image(output, f"outputs[{place}]", vocabulary) for place, output in enumerate(outputs)]
     arrays, pairings = [], [image.pairing for image in images]
@@ -97,17 +96,18 @@ def _split_pairs(
 ) -> tuple[Ints, Ints]:
     """Return the subject and the object [P] of each pair. pairs: [2, P] or [P, 2]; two pairs look alike in both forms,
     so that `pairing` ("2xP", "Px2") says which it is, or the pairs of the other images, or that no box is paired with
-    itself. place: what messages call the image. Raises `DataError` if none of these tells, and for pairs that do not
-    have the form of `pairing`."""
+    itself. Raises `DataError` if none of these tells, and for pairs that do not have the form of `pairing`."""
     if not pairs.size:
         return pairs[0], pairs[1]
     forms = _possible_forms(pairs)
     if pairing is not None and pairing not in forms:
         raise DataError(f"has shape {pairs.shape}, but pairing={pairing!r}", field=f"{place}.pairing")
     if len(forms) == 2:
-        forms = {pairing} if pairing else _form_of_others(pairs_of_images)
-    if len(forms) != 1:
-        forms = _forms_without_loops(pairs)
+        forms_of_others = [_possible_forms(others) for others in pairs_of_images]
+        forms = {pairing} if pairing else set().union(*(others for others in forms_of_others if len(others) == 1))
+    if len(forms) != 1:  # those in which no box is paired with itself
+        named_forms = (("2xP", pairs), ("Px2", pairs.T))
+        forms = {name for name, (subject, object_) in named_forms if (subject != object_).all()}
     if len(forms) != 1 and (pairs != pairs.T).any():
         problem = "two pairs in either form; say pairing='2xP' (UPT) or 'Px2' (PViC)"
         raise DataError(f"shape (2, 2) may be {problem}", field=f"{place}.pairing")
@@ -117,24 +117,7 @@ def _split_pairs(
 
 def _possible_forms(pairs: NDArray[Any]) -> set[str]:
     """Return the forms that pairs of this shape may have: both if there are two pairs, or none."""
-    forms = {"2xP", "Px2"}
-    if pairs.size and pairs.shape[0] != 2:
-        forms.remove("2xP")
-    if pairs.size and pairs.shape[1] != 2:
-        forms.remove("Px2")
-    return forms
-
-
-def _form_of_others(pairs_of_images: Sequence[NDArray[Any]]) -> set[str]:
-    """Return the forms of the images whose pairs can have one form only."""
-    forms = [_possible_forms(pairs) for pairs in pairs_of_images]
-    return set().union(*(form for form in forms if len(form) == 1))
-
-
-def _forms_without_loops(pairs: NDArray[Any]) -> set[str]:
-    """Return the forms in which none of two pairs [2, 2] pairs a box with itself."""
-    named_forms = (("2xP", pairs), ("Px2", pairs.T))
-    return {name for name, (subject, object_) in named_forms if (subject != object_).all()}
+    return {form for form, length in zip(("2xP", "Px2"), pairs.shape, strict=True) if length == 2 or not pairs.size}
 
 
 def _image_arrays(
@@ -147,8 +130,7 @@ def _image_arrays(
     last_pixels: bool,
     limit: int | None,
 ) -> Arrays:
-    """Return the arrays of one image. subject, object_ [P]: rows of its boxes; original: height and width of the image
-    before it was resized. The other arguments are those of `pair_triplets`."""
+    """Return the arrays of one image. subject, object_ [P]: rows of its boxes; original: its size before."""
     # in the precision of the boxes, as the released cache_hico and cache_vcoco compute
     scale = original.astype(image.boxes.dtype) / image.size.astype(image.boxes.dtype)
     boxes = image.boxes * scale[[1, 0, 1, 0]]

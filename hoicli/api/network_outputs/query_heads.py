@@ -42,8 +42,7 @@ class Heads(NamedTuple):
 
 
 def query_triplets(outputs: Mapping[str, Any], sizes: Any, heads: Heads) -> list[Arrays]:
-    """Return the triplets of each image of a batch as the arguments of `Evaluator.update`. outputs, sizes: as the user
-    gave them to `triplets`. Raises `DataError` that names the output and the place."""
+    """Return the triplets of each image of a batch as the arguments of `Evaluator.update`. Raises `DataError`."""
     arrays = _read_outputs(outputs, heads)
     image_sizes = read_sizes(sizes, len(arrays["pred_obj_logits"]))
     return [
@@ -88,9 +87,8 @@ def _read_outputs(outputs: Mapping[str, Any], heads: Heads) -> dict[str, Floats]
 
 
 def _check_output(array: NDArray[Any], name: str, shape: tuple[int, ...] | None, width: int) -> Floats:
-    """Return one output of a model as an array [N, Q, width] in double precision. name: of the output; shape: (N, Q),
-    None if it is not known yet; width: how long the last axis must be. Raises `DataError` for another shape or type,
-    and for numbers that are not finite (but a logit may be -inf)."""
+    """Return one output of a model as an array [N, Q, width] in double precision. shape: (N, Q), None if it is not
+    known yet. Raises `DataError` for others, and for numbers that are not finite (a logit may be -inf)."""
     if array.ndim != 3 or array.shape[2] != width or shape not in (None, array.shape[:2]):
         expected = f"({', '.join(map(str, shape)) if shape else 'images, queries'}, {width})"
         raise DataError(f"has shape {array.shape}, wants {expected}", field=name)
@@ -104,8 +102,7 @@ def _check_output(array: NDArray[Any], name: str, shape: tuple[int, ...] | None,
 
 
 def _image_triplets(outputs: dict[str, Floats], size: Any, heads: Heads) -> Arrays:
-    """Return the best triplets of one image. outputs: the model's for this image, by name, each with a row for every
-    query; size: the image's height and width."""
+    """Return the best triplets of one image. outputs: by name, a row for every query; size: height and width."""
     vocabulary = heads.vocabulary
     subject_boxes = box_corners(outputs["pred_sub_boxes"], "cxcywh", size)
     object_boxes = box_corners(outputs["pred_obj_boxes"], "cxcywh", size)
@@ -126,8 +123,7 @@ def _image_triplets(outputs: dict[str, Floats], size: Any, heads: Heads) -> Arra
 def _verb_scores(
     outputs: dict[str, Floats], object_probabilities: NDArray[Any], label: Ints, heads: Heads
 ) -> NDArray[Any]:
-    """Return [Q, verbs] the score of each verb for each query. object_probabilities [Q, objects]; label [Q]: the
-    likeliest object of each."""
+    """Return [Q, verbs] the score of each verb for each query. label [Q]: its likeliest object."""
     scores: NDArray[Any]
     if INTERACTIONS in outputs:
         scores = score_actions(sigmoid(outputs[INTERACTIONS]), sigmoid(outputs["pred_obj_logits"]))
@@ -141,8 +137,7 @@ def _verb_scores(
 
 
 def _best_interactions(scores: NDArray[Any], label: Ints, heads: Heads) -> Ranked:
-    """Return the best triplets, without those whose verb and object make no interaction of the dataset. scores
-    [Q, verbs]; label [Q]: the object of each query."""
+    """Return the best triplets that are interactions. scores [Q, verbs]; label [Q]: of each query's object."""
     is_interaction: Bools = class_table(heads.vocabulary)[:, label].T >= 0
     ranked = best_of_queries(np.where(is_interaction, scores, -1.0), heads.limit)
     is_class = ranked.score >= 0
@@ -152,8 +147,7 @@ def _best_interactions(scores: NDArray[Any], label: Ints, heads: Heads) -> Ranke
 def _query_pairs(
     subject_boxes: NDArray[Any], object_boxes: NDArray[Any], label: Ints, ranked: Ranked, vocabulary: Vocabulary
 ) -> Arrays:
-    """Return the arrays of an image from triplets of verbs, with two boxes for each query that has any. subject_boxes,
-    object_boxes [Q, 4]; label [Q]: the objects."""
+    """Return the arrays of an image from triplets of verbs, with two boxes for each query that has any."""
     used, pair = np.unique(ranked.query, return_inverse=True)
     pair = pair.reshape(-1)
     person = np.full(len(used), vocabulary.object_ids[vocabulary.subjects[0]])

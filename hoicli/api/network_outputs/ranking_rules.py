@@ -44,6 +44,7 @@ _GEN_VLKT_VCOCO = (
 of QPIC's action-role, and of COCO's object, with 80 for none."""
 VCOCO_INTERACTIONS = 263
 """How many there are."""
+_VCOCO_ACTIONS_AND_OBJECTS = np.array([entry.split(":") for entry in _GEN_VLKT_VCOCO.split()], dtype=np.int64).T
 
 
 class Ranked(NamedTuple):
@@ -55,8 +56,7 @@ class Ranked(NamedTuple):
 
 
 def best_of_queries(scores: NDArray[Any], limit: int | None = MOST_TRIPLETS) -> Ranked:
-    """Return the best triplets of an image, of equal scores the first. scores [Q, K]: those of each class for each
-    query; limit: how many to return, None for all."""
+    """Return the best triplets by `scores` [Q, K], of equal ones the first. limit: None for all."""
     flat = scores.ravel()
     candidates = np.arange(flat.size)
     if limit is not None and limit < flat.size and not np.isnan(flat).any():
@@ -68,8 +68,7 @@ def best_of_queries(scores: NDArray[Any], limit: int | None = MOST_TRIPLETS) -> 
 
 
 def score_interactions(scores: NDArray[Any], object_scores: NDArray[Any], object_of: Ints) -> NDArray[Any]:
-    """Return [Q, C] GEN-VLKT's scores: that of the interaction plus the square of its object's. scores [Q, C],
-    object_scores [Q, objects]: sigmoids; object_of [C]: the object of each interaction."""
+    """Return [Q, C] GEN-VLKT's scores: the interaction's plus its object's squared. object_of [C]: the objects."""
     combined: NDArray[Any] = scores + (object_scores * object_scores)[:, object_of]
     return combined
 
@@ -77,7 +76,7 @@ def score_interactions(scores: NDArray[Any], object_scores: NDArray[Any], object
 def score_actions(scores: NDArray[Any], object_scores: NDArray[Any]) -> NDArray[Any]:
     """Return [Q, 29] GEN-VLKT's scores of V-COCO's action-roles: that of the best interaction of each. scores [Q, 263]:
     of the interactions; object_scores [Q, 81 or more]: sigmoids, that of NO_OBJECT among them."""
-    action, object_of = _interactions_of_vcoco()
+    action, object_of = _VCOCO_ACTIONS_AND_OBJECTS
     combined = score_interactions(scores, object_scores, object_of)
     return np.stack([combined[:, action == number].max(axis=1) for number in range(len(VCOCO_ORDERS["qpic"]))], axis=1)
 
@@ -86,8 +85,7 @@ def best_of_interactions(
     scores: NDArray[Any], object_scores: NDArray[Any], vocabulary: Vocabulary, limit: int | None = MOST_TRIPLETS
 ) -> Ranked:
     """Return the best triplets of an image by GEN-VLKT's scores, as its HICO-DET evaluator takes them: of equal scores
-    the first, as often as there are such (`np.where(...)[0][0]`). The arguments are those of `score_interactions` and
-    `best_of_queries`."""
+    the first, as often as there are such (`np.where(...)[0][0]`)."""
     combined = score_interactions(scores, object_scores, verbs_and_objects(vocabulary)[1])
     ranked = best_of_queries(combined, limit)
     is_new = np.append(True, np.diff(ranked.score) != 0)[: len(ranked.score)]
@@ -98,8 +96,7 @@ def best_of_interactions(
 def interaction_pairs(
     subject_boxes: NDArray[Any], object_boxes: NDArray[Any], ranked: Ranked, vocabulary: Vocabulary
 ) -> Arrays:
-    """Return the arrays of an image from its triplets of interactions. A query's object box has a label for each
-    interaction, so there are two boxes for each triplet. subject_boxes, object_boxes [Q, 4]: those of the queries."""
+    """Return the arrays of an image from triplets of interactions, with two boxes [Q, 4] for each triplet."""
     verb_of, object_of = verbs_and_objects(vocabulary)
     pair = np.arange(len(ranked.query))
     person = np.full(len(pair), vocabulary.object_ids[vocabulary.subjects[0]])
@@ -122,8 +119,7 @@ def read_correct_mat(
     correct_mat: Any, verbs: int, objects: int, *, more_objects: bool = True, place: str = "correct_mat"
 ) -> NDArray[Any]:
     """Return the factor of the score of each verb with each object [verbs, objects]. more_objects: whether there may be
-    further columns, which are not read. place: what messages call it. Raises `DataError` for another shape, and for
-    what is no finite number."""
+    further columns, which are not read. Raises `DataError` for others."""
     array = read_array(correct_mat, "correct_mat")
     is_table = array.ndim == 2 and len(array) == verbs and array.dtype.kind in "bfiu"
     fits = is_table and (array.shape[1] == objects or (more_objects and array.shape[1] > objects))
@@ -151,10 +147,3 @@ def state_roles(arrays: Arrays) -> Arrays:
     no_object = is_nothing[arrays["object"]] | (role < 0)
     object_ = np.where(no_object, -1, arrays["object"])
     return arrays | {"labels": labels, "verb": verb_of[arrays["verb"]], "role": role, "object": object_}
-
-
-@cache
-def _interactions_of_vcoco() -> tuple[Ints, Ints]:
-    """Return the action-role and the object label [263] of each of GEN-VLKT's interactions of V-COCO."""
-    action, label = np.array([entry.split(":") for entry in _GEN_VLKT_VCOCO.split()], dtype=np.int64).T
-    return action, label

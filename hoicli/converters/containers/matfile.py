@@ -134,8 +134,7 @@ def variables(source: Source) -> dict[str, Variable]:
 
 
 def load(source: Source, name: str) -> Any:
-    """Return the content of a variable: `Numbers`, `Cells`, `Structs` or text; cells and fields hold more of these.
-    Raises `DataError` for a damaged file."""
+    """Return the content of a variable: `Numbers`, `Cells`, `Structs` or text. Raises `DataError` for damage."""
     variable = variables(source)[name]
     with _damage_as_error(source):
         element = _element(source.data, variable.start, variable.end, source.stored)
@@ -156,8 +155,7 @@ def _damage_as_error(source: Source) -> Iterator[None]:
 
 
 def _head(data: bytes, start: int, end: int) -> bytes:
-    """Return the first HEAD bytes, decompressed, of the variable that the file's bytes from `start` to `end` hold: its
-    class, shape and name."""
+    """Return the first HEAD bytes, decompressed, of the variable in the bytes from `start` to `end`."""
     content = data[start : min(end, start + PACKED_PIECE)]
     element_type, _ = TAG(data, start)
     if element_type == COMPRESSED:
@@ -196,17 +194,15 @@ class _MatrixReader:
     empty cell, and its row."""
 
     def __init__(self, data: bytes, stored: int = 0) -> None:
-        """Begin before the first matrix. data: the variable, decompressed. stored: the size of its file on the disk in
-        bytes, which decides how many places it may have."""
+        """Begin before the first matrix. data: the variable, decompressed. stored: the size of its file on the disk."""
         self.data = data
         self.places = max(PLACES, PLACES_PER_BYTE * stored)
         self.field_names: dict[tuple[int, bytes], tuple[str, ...]] = {}
         self.empty = b"", (NOTHING,)
 
     def head(self) -> tuple[str, str, tuple[int, ...]]:
-        """Return the variable's name, kind ("numbers", "cell", or "class N" for another class of MATLAB's) and shape.
-        They are in its first elements: at byte 8 the flags, at 24 the dimensions, whose numbers begin at 32, and then
-        the name."""
+        """Return the variable's name, its kind as in `Variable`, and its shape. They are in its first elements: at byte
+        8 the flags, at 24 the dimensions, whose numbers begin at 32, and then the name."""
         _, _, flags, _, _, dimension_size, *_ = FLAGS_AND_SHAPE(self.data, 8)
         matrix_class = flags & 0xFF  # the lowest byte; the others say whether it is complex, global or logical
         kind = "numbers" if matrix_class in NUMBERS else "cell" if matrix_class == CELL else f"class {matrix_class}"
@@ -214,9 +210,8 @@ class _MatrixReader:
         return name.decode("latin-1"), kind, struct.unpack_from(f"<{dimension_size // 4}I", self.data, 32)
 
     def matrix(self, start: int, limit: int, levels: int) -> tuple[Any, int]:
-        """Return the matrix (of any class: numbers, text, cells or structs) that begins at `start`, and the position
-        after it. limit: the position at which it must have ended. levels: how many matrices may still lie within each
-        other."""
+        """Return the matrix, of any class, that begins at `start`, and the position after it. limit: where it must have
+        ended. levels: how many matrices may still lie within each other."""
         data = self.data
         element_type, size = TAG(data, start)
         end = start + 8 + size
@@ -252,15 +247,13 @@ class _MatrixReader:
         raise ValueError(f"a matrix of class {matrix_class} at byte {start}")
 
     def take_places(self, number: int) -> None:
-        """Count cells, fields and matrices that will need memory; raise ValueError if the variable has more of them by
-        now than the file's size justifies, since a damaged file can declare any number."""
+        """Count what will need memory; raise ValueError if it is more than the file's size justifies."""
         self.places -= number
         if self.places < 0:
             raise ValueError("more cells, fields and matrices than any file of its size has")
 
     def content(self, start: int, limit: int) -> tuple[int, bytes, int]:
-        """Return the type of the data element at `start`, its bytes, and the position of the next element. limit: the
-        position at which its bytes must have ended."""
+        """Return the type and the bytes, which end before `limit`, of the element at `start`, and what comes next."""
         type_word, size = TAG(self.data, start)
         # At most four bytes may stand inside the tag, in place of the size: the upper half of the type is then their
         # number.
@@ -275,8 +268,7 @@ class _MatrixReader:
         return type_word & 0xFFFF, self.data[begin : begin + size], next_element
 
     def numbers(self, start: int, end: int, shape: tuple[int, ...]) -> Numbers:
-        """Return the numeric matrix of a shape whose numbers are in the bytes from `start` to `end`. Of complex numbers
-        it has the real parts, which come first."""
+        """Return the numeric matrix in the bytes from `start` to `end`; of complex numbers the real parts."""
         element_type, content, _ = self.content(start, end)
         if element_type not in CODES:
             raise ValueError(f"numbers of type {element_type} at byte {start}")
@@ -287,8 +279,7 @@ class _MatrixReader:
 
     def structs(self, start: int, end: int, count: int, levels: int) -> Structs:
         """Return the array of `count` structs in the bytes from `start` to `end`. These have the length of a field's
-        name, the names one after another, each filled with zeros to that length, and the values struct by struct.
-        levels: how many matrices may lie within each other, this one included."""
+        name, the names one after another, each filled with zeros to that length, and the values struct by struct."""
         _, length_bytes, position = self.content(start, end)
         _, name_bytes, position = self.content(position, end)
         (length,) = struct.unpack("<I", length_bytes)
@@ -304,8 +295,7 @@ class _MatrixReader:
 
     def rows(self, position: int, end: int, count: int, width: int, levels: int) -> list[tuple[Any, ...]]:
         """Return `count` rows, each of `width` matrices, that follow one another in the bytes from `position` to `end`:
-        structs with their fields, or cells, which are rows of one. Memory is only taken for rows that are there, and
-        not for all that the file declares. levels: how many matrices may lie within each other, this one included."""
+        structs with their fields, or cells, which are rows of one. Memory is only taken for rows that are there."""
         self.take_places(min(count * width, (end - position) // 8))  # each takes eight bytes at least
         rows: list[tuple[Any, ...]] = []
         for _ in range(count if width else 0):  # structs without fields have no values
@@ -326,8 +316,7 @@ class _MatrixReader:
         return rows
 
     def text(self, start: int, end: int) -> str:
-        """Return the text of the char matrix in the bytes from `start` to `end`; if it has several rows, its characters
-        come out column by column."""
+        """Return the text of the char matrix in the bytes from `start` to `end`; several rows come column by column."""
         element_type, content, _ = self.content(start, end)
         if element_type not in ENCODINGS:
             raise ValueError(f"text of type {element_type} at byte {start}")

@@ -78,8 +78,7 @@ def npy(source: Source) -> NDArray[Any]:
 
 
 def _array(stream: IO[bytes], size: int) -> NDArray[Any]:
-    """Return the array in a .npy file. size: the file's, in bytes. Raises ValueError for damage, for arrays of objects,
-    and for bytes that do not fill the array's shape."""
+    """Return the array in a .npy file. Raises ValueError for damage and for arrays of objects."""
     read_header = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
     version = npy_format.read_magic(stream)
     if version not in read_header:

@@ -46,8 +46,7 @@ class Source:
 
     @cached_property
     def stored(self) -> int:
-        """Return the size of the file in bytes before a .gz is unpacked. Readers of containers allow no more memory
-        than a file of this size can justify."""
+        """Return the size of the file before a .gz is unpacked, which limits the memory that readers take."""
         if self.path != "-" and os.path.isfile(self.path):
             return os.path.getsize(self.path)
         content = len(self.data)
@@ -64,8 +63,7 @@ class Source:
         return "pickle" if kind == "unknown" and self.data.endswith(b".") else kind
 
     def _has_lines(self) -> bool:
-        """Return whether a file that begins with a JSON object is JSON lines: its first line is a whole object that has
-        an image_id, or is followed by another object."""
+        """Return whether a file that begins with an object is JSON lines: with an image_id, or another object below."""
         first, _, rest = self.data.lstrip().partition(b"\n")
         if first.rstrip()[-1:] != b"}":
             return False
@@ -120,8 +118,7 @@ class Source:
 
     def items(self) -> Iterator[tuple[str, Any]]:
         """Yield (position as "[3]", item) for each item of the file's list, parsed one at a time. The list is JSON, a
-        pickle, or stands under `preds` in a JSON string with the repr of a Python dictionary, as CDN writes it. Raises
-        `DataError` if the list is cut off, an item is not readable, or there is no list."""
+        pickle, or stands under `preds` in a JSON string with the repr of a Python dictionary, as CDN writes it."""
         if not self.is_list:
             problem = f"holds no list ({self.kind}); {arg('from_', like='NAME')} chooses another format"
             raise DataError(problem, place=self.name)
@@ -150,8 +147,7 @@ class Source:
             raise DataError(f"not JSON ({error}); the file may be cut off", place=self.name, code="damaged") from None
 
     def _number_items(self, items: Iterator[Any]) -> Iterator[tuple[str, Any]]:
-        """Yield (position as "[3]", item) for each of `items`, while these are parsed. Raises `DataError` with the
-        position of the first item that cannot be parsed."""
+        """Yield (position as "[3]", item) for each of `items`; errors get the position of the item."""
         position = 0
         try:
             for item in items:
@@ -167,8 +163,7 @@ class Source:
 
     @cached_property
     def mapping(self) -> dict[Any, Any]:
-        """Return the dictionary that a JSON object or a pickle holds; an empty one for any other file. Raises
-        `DataError` for damaged JSON."""
+        """Return the dictionary of a JSON object or a pickle; an empty one for any other file. Raises `DataError`."""
         if self.kind == "pickle":
             return self.unpickled if isinstance(self.unpickled, dict) else {}
         if self.kind != "json-object":
@@ -221,16 +216,14 @@ class Source:
 
     @cached_property
     def unpickled(self) -> Any:
-        """Return the content of a pickle as plain data; `load_pickle` runs nothing of it. Raises `DataError` for what
-        is no plain data."""
+        """Return the content of a pickle as plain data; nothing of it is run. Raises `DataError` for anything else."""
         from hoicli.converters.containers.unpickle import load_pickle
 
         return load_pickle(self.data, self.name)
 
 
 def _parse_item(json_text: bytes) -> Any:
-    """Return the value of one item of a list. Raises `DataError` for a key that occurs twice in one object, and
-    orjson.JSONDecodeError for what is no JSON."""
+    """Return the value of one item of a list. Raises for a key that occurs twice in one object, and for no JSON."""
     item = json_item(json_text)
     refuse_repeated_key(json_text, item, "")
     return item

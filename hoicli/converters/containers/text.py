@@ -18,9 +18,8 @@ from hoicli.io.outputs import open_output
 def items_of(data: bytes, start: int, parse: Callable[[bytes], Any], *, to_end: bool = False) -> Iterator[Any]:
     """Yield the items of a list in JSON or Python's notation, parsed one by one, so that the whole is never in memory.
 
-    data: the text. start: the position behind the list's opening bracket. parse: the function that makes a value of an
-    item's text. to_end: whether nothing may follow the list's closing bracket. Raises ValueError where the list breaks
-    off.
+    start: the position behind the list's opening bracket. parse: the function that makes a value of an item's text.
+    to_end: whether nothing may follow the list's closing bracket. Raises ValueError where the list breaks off.
 
     Where an item ends is found in two ways. Dictionaries of a list nearly always begin with the same key, so the text
     is cut where that beginning recurs. If what lies before the cut is no whole item, the item's brackets are followed
@@ -64,8 +63,7 @@ def _skip_space(data: bytes, position: int) -> int:
 
 
 def _find_end(data: bytes, begin: int) -> int:
-    """Return the position behind the value that begins at `begin`, by counting its brackets; those in strings do not
-    count. Raises ValueError if the value does not end."""
+    """Return the position behind the value at `begin`, by counting its brackets. Raises ValueError without an end."""
     if data[begin : begin + 1] not in (b"{", b"[", b"("):
         scalar = _SCALAR.match(data, begin)
         if scalar is None:
@@ -92,9 +90,8 @@ def write_items(path: str, items: Iterable[bytes]) -> None:
 
 
 def json_item(json_text: bytes) -> Any:
-    """Return the value of a JSON text, such as one item of a list. NaN and Infinity, which are no JSON but come out of
-    Python's json.dump, are accepted, so that the check of records can name their place. Raises orjson.JSONDecodeError
-    for any other text."""
+    """Return the value of a JSON text, such as one item of a list. NaN and Infinity, which Python's json.dump writes,
+    are accepted, so that the check of records can name their place."""
     try:
         return orjson.loads(json_text)  # strict, and faster
     except orjson.JSONDecodeError as error:
@@ -107,8 +104,7 @@ def json_item(json_text: bytes) -> Any:
 
 
 def _require_writable(value: Any) -> Any:
-    """Return a value unchanged, after a check that its texts can be written as UTF-8. Raises ValueError for half of a
-    surrogate pair, which JSON's escapes and Python's literals can state."""
+    """Return a value unchanged; raise ValueError if its texts cannot be written as UTF-8 (half a surrogate pair)."""
     json.dumps(value, ensure_ascii=False).encode()
     return value
 
@@ -128,8 +124,7 @@ _WORDS = {"None": "null", "True": "true", "False": "false", "nan": "NaN", "inf":
 
 def literal(literal_text: bytes) -> Any:
     """Return the value of a Python literal, as repr() writes it: containers, strings, numbers, NumPy scalars, nan and
-    inf. It is rewritten as JSON, and never evaluated; tuples become lists. Raises ValueError for anything more than a
-    literal, and for dictionary keys that are no text."""
+    inf. It is rewritten as JSON; tuples become lists. Raises ValueError for anything more."""
     text = literal_text.decode()
     if '"' not in text and "\\" not in text:  # usually, an exchange of the quotes gives JSON; this is fast
         try:
@@ -140,8 +135,7 @@ def literal(literal_text: bytes) -> Any:
 
 
 def _token_to_json(token: re.Match[str]) -> str:
-    """Return a part of a Python literal as JSON writes it. token: a match of _TOKEN: a string, a NumPy scalar, a word
-    such as None, or a bracket of a tuple. Raises ValueError for any other word."""
+    """Return a match of _TOKEN as JSON writes it. Raises ValueError for a word that is none of _WORDS."""
     if token["string"] is not None:
         content = token["string"][1:-1]
         if "\\" in content:

@@ -79,8 +79,7 @@ class _Machine(pickle.Unpickler):
     """CPython's unpickler, which looks names up in a table instead of importing them."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        """Return what hoicli puts in place of a class or function that the pickle names; the unpickler calls this.
-        Raises `DataError` for a name that is not in _NAMES."""
+        """Return what stands in for a class or function that the pickle names; refuse one that is not in _NAMES."""
         if global_name == "CacheTemplate":  # a dict of UPT's and related code, in a module of any name
             return _DICTIONARY
         replacement = _NAMES.get((module_name, global_name))
@@ -94,8 +93,7 @@ class _Machine(pickle.Unpickler):
 
 
 def _load(data: bytes) -> Any:
-    """Return the content of a pickle as plain values. Raises nearly any exception for damaged bytes; MemoryError for
-    one that asks for more memory than a file of its size can justify; and `DataError` for other content than data."""
+    """Return the content of a pickle as plain values. Raises nearly any exception for damaged bytes."""
     # Refused the memory for a bytearray, CPython (3.11) complains on stderr beside raising MemoryError.
     quiet = redirect_stderr(io.StringIO())
     with quiet, no_garbage_collection(), _bounded_memory(MEMORY_FLOOR + MEMORY_RATIO * len(data)):
@@ -110,8 +108,7 @@ def _load(data: bytes) -> Any:
 
 def _require_tree(value: Any, size: int) -> None:
     """Raise `DataError` for a value that is nested deeper than DEEPEST, or that stands for far more values than a
-    pickle of `size` bytes can have. In a pickle, one list may stand in many places for a few bytes each, but converting
-    it takes as long as if each were a list of its own; so it is counted in each."""
+    pickle of `size` bytes can have. A list that stands in many places counts in each: converting takes as long."""
     container_types = {list, dict, tuple, set, frozenset, _Array}
     level, remaining = [value], VALUES + VALUES_PER_BYTE * size
     for _ in range(DEEPEST):  # level by level, from the outermost container inwards
@@ -131,10 +128,9 @@ def _require_tree(value: Any, size: int) -> None:
 
 @contextmanager
 def _bounded_memory(extra: int) -> Iterator[None]:
-    """Let the process grow by at most `extra` bytes of address space while this block of code runs; a demand for more
-    raises MemoryError. The operating system has to watch over this: a pickle of ten bytes can make the unpickler
-    allocate a table of four billion places (its memo) before it calls any code here. On systems other than Linux
-    nothing is done, since the memory in use is not known there."""
+    """Let the process grow by at most `extra` bytes while this block of code runs; more raises MemoryError. The
+    operating system has to watch over this: a pickle of ten bytes can make the unpickler allocate a table of four
+    billion places (its memo) before it calls any code here. Other systems than Linux do not tell."""
     try:
         import resource
 
@@ -174,22 +170,19 @@ class _Name:
 
 
 def _factory(kind: type) -> _Name:
-    """Return what a pickle gets for the name of a built-in type, such as list: a call without arguments builds an empty
-    one, which is how defaultdict uses it. Calls with arguments are not possible."""
+    """Return what a pickle gets for the name of a built-in type: a call without arguments builds an empty one."""
     return _Name(lambda: kind())
 
 
 def _dictionary(items: Any = None, /) -> dict[Any, Any]:
-    """Return a dict in place of a defaultdict or OrderedDict. items: what the pickle gives to the constructor: a
-    defaultdict's factory, which is ignored (its items follow later), or Python 2's list of [key, value]."""
+    """Return a dict in place of a defaultdict (items: its factory) or OrderedDict (Python 2's list of [key, value])."""
     if type(items) is tuple:
         _refuse("an odd dictionary")
     return dict(items) if type(items) is list else {}
 
 
 def _encode_latin(text: str, encoding: str) -> bytes:
-    """Return text as bytes in latin-1: protocols 0 to 2 write bytes as a call of codecs.encode with such text. Refuse
-    any other encoding."""
+    """Return text in latin-1, as which protocols 0 to 2 write bytes. Refuse any other encoding."""
     if encoding not in ("latin1", "latin-1"):
         _refuse(f"the codec {_quote_text(encoding)}")
     return text.encode("latin-1")
@@ -199,8 +192,7 @@ def _encode_latin(text: str, encoding: str) -> bytes:
 
 
 class _Dtype:
-    """A NumPy dtype while a pickle builds it: its code ("f4") comes from a call, its byte order from the state that
-    follows. real: the dtype itself."""
+    """A NumPy dtype while a pickle builds it: a call gives its code ("f4"), the state that follows its byte order."""
 
     __slots__ = ("real",)
 
@@ -244,16 +236,14 @@ class _Array(np.ndarray[Any, Any]):
 
 
 def _empty_array(kind: Any, shape: Any, *_: Any) -> _Array:
-    """Return an empty array, which the pickle then fills by its state, in place of NumPy's function
-    numpy.core.multiarray._reconstruct."""
+    """Return an empty array, which the pickle then fills by its state, in place of NumPy's `_reconstruct`."""
     if kind is not _NDARRAY or shape != (0,):
         _refuse("an odd numpy array")
     return _Array((0,), np.uint8)
 
 
 def _array_of_buffer(buffer: Any, dtype: Any, shape: Any, order: Any, axes: Any = None) -> Any:
-    """Return the array that protocol 5 writes as a call of numpy.core.numeric._frombuffer. buffer: its bytes. order:
-    "F" if they are stored column by column, "C", or "K" for a transposed array, whose axes are `axes`."""
+    """Return an array of protocol 5 in place of NumPy's `_frombuffer`. order: "C", "F", or "K" with `axes`."""
     if type(order) is not str:
         _refuse("an odd numpy array")
     array = _Array((0,), np.uint8)
@@ -262,8 +252,7 @@ def _array_of_buffer(buffer: Any, dtype: Any, shape: Any, order: Any, axes: Any 
 
 
 def _scalar(dtype: Any, raw: Any) -> Any:
-    """Return a NumPy scalar as a Python value, in place of NumPy's function numpy.core.multiarray.scalar. raw: its
-    bytes, which Python 2 wrote as text."""
+    """Return a NumPy scalar as a Python value. raw: its bytes, which Python 2 wrote as text."""
     if type(dtype) is not _Dtype or type(raw) not in (bytes, str):
         _refuse("an odd numpy scalar")
     if dtype.real.itemsize == 0:  # numpy.str_("")
