@@ -73,6 +73,13 @@ def test_published_dumps_give_no_cause(hoicli: Hoicli, shared: Path, hico_test: 
         assert result.err.endswith("labels of hico, as they are\n")
 
 
+def test_labels_that_no_dataset_has(hoicli: Hoicli, tmp_path: Path) -> None:
+    hois = [{"subject": 0, "object": 1, "verb": "ride"}]
+    record = {"image_id": "a", "boxes": [[0, 0, 9, 9]] * 2, "labels": ["digger", "dozer"], "hois": hois}
+    result = hoicli("validate", written(tmp_path / "gt.jsonl", [record]))
+    assert result.err.endswith("; most labels are none of hico\n")
+
+
 # Labels
 
 COCO, ALPHABETICAL, VERBS = HICO.objects, HICO.alphabetical_objects, HICO.verbs
