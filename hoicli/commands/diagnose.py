@@ -143,6 +143,7 @@ def diagnose(
         plotted_rows = list(chain.from_iterable(model.label_rows(model.plotted) for model in diagnosed))
         if plot_kind == "frequency":
             part_rows = list(chain.from_iterable(model.label_rows(model.plotted_parts) for model in diagnosed))
+            # the parts of --slice, if there are any, in place of rare and non-rare
             plot_frequency(part_rows or plotted_rows, path, look)
         elif plot_kind == "no-interaction":
             plot_no_interaction(plotted_rows, path, look)

@@ -108,20 +108,26 @@ def vocab(
         senses: List instead the WordNet senses of a verb, an object, or both (the verb first), and which one a label of
             the dataset's ground truth has (`why` says why, if it is not obvious); repeatable.
     """
+    lists_other = list_ != LISTS[0]
+    if wordnet is not None and senses is None:
+        raise UsageError(f"{arg('wordnet')} goes with {arg('senses', like='LABEL')}")
     if from_ is not None:
-        if dataset is not None:
-            joined = f"{arg('from_')} takes one file: join JSONL files (cat {from_} {dataset} | hoicli vocab --from -)"
-            further = f"{joined}, and give the training set's with {arg('train')}"
-            leave = f"{arg('from_')} writes the file of a dataset: leave DATASET out"
-            raise UsageError(f"{dataset}: {further}" if os.path.isfile(os.fspath(dataset)) else leave)
+        if dataset is not None and os.path.isfile(os.fspath(dataset)):
+            joined = f"join JSONL files (cat {from_} {dataset} | hoicli vocab --from -)"
+            raise UsageError(
+                f"{dataset}: {arg('from_')} takes one file: {joined}, and give the training set's with {arg('train')}"
+            )
+        others = {"DATASET": dataset is not None, arg("list_"): lists_other, arg("senses"): senses is not None}
+        if excess := [name for name, is_given in others.items() if is_given]:
+            raise UsageError(f"{arg('from_')} writes the file of a dataset: leave {excess[0]} out")
         return instead(_make_dataset(from_, train, output, on_error))
     if train is not None:
         raise UsageError(f"{arg('train')} goes with {arg('from_', like='GT.jsonl')}")
     vocabulary = load(text_of(dataset) or "hico")
     if senses is not None:
+        if lists_other:
+            raise UsageError(f"{arg('senses')} lists senses: leave {arg('list_', list_)} out")
         return Labels(_senses(texts_of(senses), text_of(wordnet), vocabulary), vocabulary=vocabulary)
-    if wordnet is not None:
-        raise UsageError(f"{arg('wordnet')} goes with {arg('senses', like='LABEL')}")
     rows = list(_rows(vocabulary, list_))
     if not rows:
         raise UsageError(f"{arg('list_', list_)}: {vocabulary.name} has none")

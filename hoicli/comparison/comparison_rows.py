@@ -105,7 +105,7 @@ def compare(
 
     gt: the ground truth. requested: which rows of means and classes to write. errors: whether to compare types of
     errors, too. top: how many images to list. tags: further fields of all rows. views: the IoU thresholds and parts of
-    the data for which everything is compared once more (types of errors not on parts of triplets or classes). named:
+    the data for which everything is compared once more; errors not on slices of triplets or classes. named:
     the names of the protocols that the user asked for, which must be computable.
 
     Raises `DataError` for what is wrong with a stream, `UsageError` for match records."""
@@ -124,7 +124,7 @@ def compare(
     names = [model.model for model in models]
     settings = {**filters.signature(), "data": vocabulary.signed}
     yield from _rows_of_protocols(names, sides, requested, {**settings, **requested.settings()}, shared)
-    # `leave`: the setting that says that most triplets have no class, which the user had to allow; of any model
+    # signed here too: the user had to allow that most predictions of some model have no class
     settings |= dict(chain.from_iterable(side.tally.leave.items() for side in sides))
     for number, view in enumerate(diagnosed_views):
         signed = settings | truth.settings(view) | view.settings()

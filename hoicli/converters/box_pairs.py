@@ -158,8 +158,7 @@ def read_diag(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _inner(value: Any) -> Any:
-    """Return a value without the lists of length one around it, and with arrays as lists: [[0.5]] and array([0.5])
-    become 0.5. iCAN and Diag-HOI write numbers and boxes so."""
+    """Return a value without lists of length one around it, and with arrays as lists: [[0.5]] becomes 0.5."""
     for _ in range(4):  # at most four levels, since a pickled list can contain itself
         value = plain(value)
         if not isinstance(value, list | tuple) or len(value) != 1:

@@ -84,8 +84,7 @@ class _Graphs:
         self.scored = any("score" in row for row in content["rel_annotations"])
 
     def triplets(self, image_id: Any, index_of: Mapping[int | str, int], context: Context) -> Iterator[dict[str, Any]]:
-        """Yield the triplets of an image. Those that point at no box of it are dropped and counted. Raises `DataError`
-        if a relation has no score, but another of the file has one."""
+        """Yield the triplets of an image. Raises `DataError` if some relations have a score, but this one has not."""
         for field, row in self.relations_of.get(image_id, []):
             subject, object_ = (index_of.get(_id(row[key], f": {field}.{key}")) for key in ("subject_id", "object_id"))
             if subject is None or object_ is None:

@@ -146,8 +146,7 @@ class Context:
         return self.vocabulary.subjects[0]
 
     def drop(self, reason: str, place: str, count: int = 1, word: str = "") -> None:
-        """Count something that is left out of the result. reason: in the plural. word: one that the summary quotes with
-        its count."""
+        """Count what is left out of the result. reason: in the plural; word: one that the summary quotes."""
         total, first = self.dropped.get(reason, (0, place))
         self.dropped[reason] = (total + count, first)
         if word:
@@ -218,18 +217,13 @@ def run_step(step: Callable[[], T], source: Source, where: str | None = None) ->
     raise DataError(problem, place=source.name, field=where or "")
 
 
-def entry(items: Sequence[T], number: Any, field_name: str, *, base: int = 0, holder: str = "") -> T:
+def entry(items: Sequence[T], number: Any, field_name: str, *, base: int = 0) -> T:
     """Return the item that a number from a file means, where the first item has the number `base`. Raises `DataError`
-    that names the field if there is no such item. holder: words for the message, such as " in 12.jpg"."""
+    that names the field if there is no such item."""
     index = (number if type(number) is int else whole_number(number, field_name)) - base
     if not 0 <= index < len(items):
-        raise unknown_number(index + base, len(items), field_name, base=base, holder=holder)
+        raise DataError(f"id {index + base}, but there are {len(items)}, counted from {base}", field=field_name)
     return items[index]
-
-
-def unknown_number(number: int, count: int, field_name: str, *, base: int = 0, holder: str = "") -> DataError:
-    """Return the error about a number of none of `count` items. holder: where they are, such as " in 12.jpg"."""
-    return DataError(f"id {number}, but there are {count}{holder}, counted from {base}", field=field_name)
 
 
 class BoxTable:

@@ -103,8 +103,7 @@ def _whole_images(file_of: dict[str, Source], source: Source, context: Context) 
 
 
 class _Labels(NamedTuple):
-    """The image-level labels of an image, as 0-based ids of interactions in ascending order. happening: what is seen in
-    the image. ambiguous: what the annotators did not agree on."""
+    """The image-level labels of an image, as ascending ids: what is seen in it, and what is not agreed on."""
 
     happening: list[int]
     ambiguous: list[int]
@@ -136,8 +135,7 @@ class _Image:
     ) -> None:
         """Add the boxes and triplets of one interaction to the image.
 
-        pairs: (place in the file, (index among people, index among objects)). base: the number of the first box, 0 or
-        1."""
+        pairs: (place in the file, (index among people, index among objects)). base: of these indices."""
         verb, label = self._vocabulary.interactions[interaction]
         for field, (person, object_) in pairs:
             person_box = entry(people, person, field, base=base)
@@ -209,8 +207,7 @@ def _rows(value: Any, names: Sequence[str], field: str) -> list[tuple[Any, ...]]
 
 
 def _files_by_variable(sources: list[Source]) -> dict[str, Source]:
-    """Return the file that holds each MATLAB variable of HICO-DET, by the variable's name. Raises `DataError` for a
-    file without any, and for a variable that two files have."""
+    """Return the file of each MATLAB variable. Raises `DataError` for a file without any, and for repeated ones."""
     file_of: dict[str, Source] = {}
     for source in sources:
         variable_names = variables(source) if source.kind == "mat" else {}

@@ -18,8 +18,7 @@ _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
 
 def whole_number(value: Any, field: str) -> int:
     """Return a value from a file as an integer; it may be an int, a NumPy integer, a float without a fraction, or text
-    of digits. Raises `DataError` that names the field for anything else: int() alone would read 0.9 as 0, "1_0" as 10
-    and true as 1."""
+    of digits. Raises `DataError` for others: int() would read 0.9 as 0, "1_0" as 10 and true as 1."""
     if type(value) is int:
         return value
     try:
@@ -52,13 +51,15 @@ LARGEST = 1 << 63
 
 
 def shorten_value(value: Any) -> str:
-    """Return a value from a file as it appears in a message: a number, true, false or text in at most 60 characters;
-    for anything else, and for text that cannot be printed, the name of its type ("a list")."""
+    """Return a value from a file as it appears in a message: a number, True, False, None or text in at most 60
+    characters; for anything else, and for text that cannot be printed, the name of its type ("a list")."""
     if type(value) is int and abs(value) >= LARGEST:
         return "an integer of more than 63 bits"
-    plain_scalar = type(value) in (int, float, bool, type(None))
-    text = repr(value) if plain_scalar else str(value) if type(value) is str else ""
-    return text[:60] if text.isprintable() and text else f"a {type(value).__name__}"
+    if type(value) in (int, float, bool, type(None)):
+        return repr(value)
+    if type(value) is str and value.isprintable() and value:
+        return value[:60]
+    return f"a {type(value).__name__}"
 
 
 def finite(value: Any, field: str) -> int | float:
@@ -88,8 +89,8 @@ def read_list(value: Any, field: str) -> list[Any]:
 def finite_list(value: Any, field: str) -> list[Any]:
     """Return a list, tuple or array of finite numbers as a list. Raises `DataError` with the place of another."""
     numbers = read_list(value, field)
-    # A sum within the bounds shows that no number is NaN or infinite; it is faster than a look at each.
-    if {*map(type, numbers)} <= {float} and -LARGEST < sum(numbers) < LARGEST:
+    # A sum within the bounds shows that no number is too large, NaN or infinite; it is faster than a look at each.
+    if {*map(type, numbers)} <= {float} and sum(map(abs, numbers)) < LARGEST:
         return numbers
     return [finite(plain(number), f"{field}[{index}]") for index, number in enumerate(numbers)]
 
@@ -106,7 +107,7 @@ def table(value: Any, columns: tuple[str, ...], field: str = "") -> list[list[An
         {*map(type, rows)} <= {list}
         and {*map(len, rows)} <= {width}
         and {*map(type, chain.from_iterable(rows))} <= {int, float}
-        and -LARGEST < sum(map(sum, rows)) < LARGEST
+        and sum(map(abs, chain.from_iterable(rows))) < LARGEST
     ):
         return rows
     checked_rows = []

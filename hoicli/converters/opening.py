@@ -42,8 +42,7 @@ class Opening:
     in this dataset only, so that a format of another one is refused. source_format: a name in FORMATS, None to detect
     it. image_list: the value of --image-list. truth: the path of the command's ground truth, which says what numbers
     and positions of images mean without --image-list; "" if it is no file. policy: what the command does about bad
-    items.
-    """
+    items."""
 
     dataset: str = "hico"
     is_named: bool = False
@@ -104,7 +103,8 @@ def content(path: str) -> Content:
         kind = file_kind(path, head)
         if kind == "unknown":  # image ids, a pickle without a mark at its beginning, or a text in a format's own form
             is_id_list = head.translate(None, b" \t\r\n").isdigit()  # nothing but digits and white space
-            return "unknown" if is_id_list or not (_ends_as_pickle(path) or _is_known(path)) else "dump"
+            is_dump = not is_id_list and (_ends_as_pickle(path) or _is_known(path))
+            return "dump" if is_dump else "unknown"
         if kind != "json-object":
             return "dump"
         if _RECORD.match(head.lstrip(MARK + b" \t\r\n")):
@@ -114,10 +114,12 @@ def content(path: str) -> Content:
         try:
             first = orjson.loads(line)
         except orjson.JSONDecodeError:
-            may_be_bad_line = len(line) <= LONGEST_LINE and line.strip() != b"{"  # not the first line of a document
-            return "lines" if may_be_bad_line and b'"image_id"' in line else "dump"
+            begins_document = len(line) > LONGEST_LINE or line.strip() == b"{"
+            is_bad_record = not begins_document and b'"image_id"' in line
+            return "lines" if is_bad_record else "dump"
         has_one_line = not any(line.strip() for line in lines)
-    return "dump" if has_one_line and "image_id" not in first and _is_known(path) else "lines"
+    is_document = has_one_line and "image_id" not in first and _is_known(path)
+    return "dump" if is_document else "lines"
 
 
 def _ends_as_pickle(path: str) -> bool:

@@ -105,8 +105,7 @@ def _pairs(
 ) -> dict[str, Any]:
     """Return the boxes, labels and triplets of an image under the keys that they have in a record.
 
-    columns: the persons' boxes, the objects' boxes, the numbers of the objects' classes, and those of the verbs.
-    fields: the names of the last two."""
+    columns: boxes of persons and objects, numbers of objects' classes and of verbs. fields: names of the last two."""
     table = BoxTable(subject)
     for person, other, class_number, verb_number in zip(*columns, strict=True):
         boxes = corners(person, ".boxes_h", shift), corners(other, ".boxes_o", shift)

@@ -97,11 +97,10 @@ def _actions(vsrl: Source, context: Context) -> tuple[dict[int, list[Action]], l
 
 
 def _people_of_action(item: Any, roles_of: Mapping[str, tuple[str, ...]]) -> list[tuple[int, int, Action | None]]:
-    """Return (image id, annotation id, action) of each person that the file lists under one action; the action is None
-    for a person who does not do it.
+    """Return (image id, annotation id, action) of each person listed under one action, None for no action.
 
-    item: its lists have one value for each person. Only role_object_id has several: first those of all people for the
-    agent, then those for each further role."""
+    item: its lists have one value for each person. Of role_object_id, the agent's (each person's own annotation) come
+    first, then those for each role."""
     verb = normalise(str(item["action_name"]))
     if verb not in roles_of:
         raise DataError(f"{verb!r} is no V-COCO action", field=".action_name")

@@ -115,9 +115,14 @@ class _DetectionReader:
                 self._context.drop("statements with a score of NaN", f"{self._file}: {field}")
                 statements.left_out.append({"subject": subject, **verb_and_role})
                 continue
-            has_object = role and not all(map(math.isnan, box))
+            is_lacking = [*map(math.isnan, box)]
+            if any(is_lacking) and not all(is_lacking):
+                problem = "has only some of a box's corners; give all four, or NaN for each if there is no object"
+                raise DataError(problem, field=field)
+            has_object = role and not all(is_lacking)
             # In the record, the boxes of objects come after the people's.
             object_ = len(people) + statements.objects.add(box, "") if has_object else None
+            # the order of the keys is that of the record
             triplet = {"subject": subject, "object": object_, "verb": verb, "score": score, **verb_and_role}
             statements.hois.append(triplet)
         self.people += 1
@@ -125,8 +130,7 @@ class _DetectionReader:
 
 
 def _derivable(left_out: list[dict[str, Any]], hois: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the statements that a reader of this image would else derive: an action without a score, of which the same
-    person has a role with one."""
+    """Return what a reader would else derive: an action without a score whose person has a role of it with one."""
     with_role = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
     return [item for item in left_out if "role" not in item and (item["subject"], item["verb"]) in with_role]
 

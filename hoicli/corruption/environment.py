@@ -76,7 +76,7 @@ def _shift_channel(channel: Image, step: NDArray[np.int64]) -> Image:
 
 Rectangles = NDArray[np.float64]
 """[M, 4]; of each rectangle: the x and the y of its centre, as shares of width and height; the natural logarithm of
-width by height; and its size as a multiple of the mean size."""
+width / height; and its size as a multiple of the mean size."""
 
 LARGEST_RECTANGLE = 1.5
 """The side of the largest rectangle as a multiple of the mean side; the smallest side is half the mean."""
@@ -84,14 +84,14 @@ LARGEST_RECTANGLE = 1.5
 
 def draw_rectangles(rng: Generator, _shape: Shape, levels: Levels) -> Rectangles:
     """Draw as many rectangles as any severity needs. levels: the constants of each severity, the number of rectangles
-    first. Of each two, one is as much smaller than the mean as the other is larger, so that chance decides little of
-    how much is hidden."""
+    first. They come in pairs: one is as much smaller than the mean as the other is larger, so that chance decides
+    little of how much is hidden."""
     count = max(level[0] for level in levels)
-    rectangles = rng.random((count, 4))  # columns: x, y, logarithm of width by height, size as a multiple of the mean
+    rectangles = rng.random((count, 4))  # columns: x, y, logarithm of width / height, size as a multiple of the mean
     rectangles[:, 2] = (rectangles[:, 2] - 0.5) * 1.2
     for first in range(0, count, 2):
-        difference = (LARGEST_RECTANGLE - 1) * (2 * rectangles[first, 3] - 1)
-        rectangles[first : first + 2, 3] = 1 + difference * np.array([1, -1])[: count - first]
+        deviation = (LARGEST_RECTANGLE - 1) * (2 * rectangles[first, 3] - 1)
+        rectangles[first : first + 2, 3] = 1 + deviation * np.array([1, -1])[: count - first]
     return rectangles
 
 
@@ -105,7 +105,7 @@ def occlusion(image: Image, rectangles: Rectangles, count: int, side: float) -> 
 
 def covered_by_rectangles(shape: Shape, rectangles: Rectangles, count: int, side: float) -> NDArray[np.bool_]:
     """Return a mask [height, width] of the pixels that the first `count` rectangles hide: rows of x, y (of the
-    centre, as shares of the image), logarithm of width by height, size. side: their mean, a share of the image's."""
+    centre, as shares of the image), logarithm of width / height, size. side: their mean, a share of the image's."""
     height, width = shape[:2]
     hidden = np.zeros((height, width), dtype=bool)
     for x, y, log_aspect, size in rectangles[:count]:

@@ -163,8 +163,8 @@ class ConfusionColumns:
 
 
 def _best_candidates(unit: Ints, row: Ints, located: Located, units: int) -> Ints:
-    """Return [units] the position, in the columns `unit` and `row`, of the candidate of each unit with the highest
-    score, -1 for a unit without any. Equal scores are ordered by class, then by row.
+    """Return [units] which candidate of each unit has the highest score, as an index into `unit` and `row`; -1 for a
+    unit without any. Equal scores are ordered by class, then by row.
 
     unit, row [K]: the candidates: prediction row[k] may be what is predicted of unit[k] (a ground-truth triplet, or a
     pair of boxes); units: how many units there are."""

@@ -165,7 +165,7 @@ class BoxEvidence:
     def _find_many(self, odd: Bools, share: float, problem: str) -> Misfit | None:
         """Return a misfit if at least a `share` of the boxes of one role or both are odd; else None. odd [2, N]: which
         subject and object boxes are; problem: what is wrong with them, as the end of a sentence."""
-        counts, totals = odd.sum(axis=1), self._exist.sum(axis=1)
+        counts, totals = odd.sum(axis=1), self._exist.sum(axis=1)  # an image has at most one box of each role
         roles = np.flatnonzero(counts >= np.maximum(share * totals, ENOUGH_IMAGES))
         if not len(roles):
             return None

@@ -35,14 +35,14 @@ class Inverted:
     first: tuple[str, int, list[float]] | None = None
 
     def add(self, images: Images) -> Inverted:
-        """Count the boxes of some images; return this counter."""
+        """Count the boxes of some images and the inverted ones, and keep the first of these; return this counter."""
         rows = np.flatnonzero(find_inverted(images.boxes))
         self.boxes += len(images.boxes)
         self.count += len(rows)
         if len(rows) and self.first is None:
             image = int(np.searchsorted(images.box_start, rows[0], side="right")) - 1
-            place = int(rows[0] - images.box_start[image])
-            self.first = images.image_ids[image], place, images.boxes[rows[0]].tolist()
+            index_in_image = int(rows[0] - images.box_start[image])
+            self.first = images.image_ids[image], index_in_image, images.boxes[rows[0]].tolist()
         return self
 
     def merge(self, other: Inverted) -> None:

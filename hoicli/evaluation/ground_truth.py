@@ -301,8 +301,8 @@ class GroundTruth:
         """Return two columns, the image and the class of everything that a detector has to find under a protocol: of
         each triplet that counts, or of each image-level label if the protocol classifies whole images."""
         if protocol.whole_image:
-            # a label that happens in an image is stored as image * number of classes + class
-            return np.divmod(self.image_labels[0], len(self.vocabulary.interactions))
+            happening, _ambiguous = self.image_labels  # each label as image * number of classes + class
+            return np.divmod(happening, len(self.vocabulary.interactions))
         counted = self.counted_triplets(protocol)
         if counted.all():  # the columns themselves, which saves a copy of the whole ground truth
             return self.scenes.image_of_hoi, self.scenes.interaction

@@ -335,5 +335,5 @@ def _check_together(row: Protocol, vocabulary: Vocabulary, bad: MakeError) -> No
         ("drop_no_interaction", vocabulary.no_interaction is not None),
     ):
         if getattr(row, name) and not fits:
-            why = _TOGETHER.get(name, f"is nothing for {vocabulary.name}")
+            why = _TOGETHER.get(name, f"means nothing for {vocabulary.name}")
             raise bad(name, f"{why}; leave it out")

@@ -195,7 +195,7 @@ def precision_from(rank: Ints, bounds: Ints, positives: Ints, recalls: Sequence[
     rank[bounds[c]:bounds[c + 1]]. positives [C]: how much ground truth each class has. Precision is highest at a true
     positive (a false positive only lowers it), so only true positives matter: the k-th, at rank r, gives precision
     k / r and recall k / positives. Recall is compared with `>=` in float64: the grid decides about a recall of exactly
-    3/10, 6/10 or 7/10 (tests/evaluation/test_average_precision.py)."""
+    3/10, 6/10 or 7/10 (tests/evaluation/test_tally.py)."""
     count = np.diff(bounds)
     owner = np.repeat(np.arange(len(positives)), count)
     hits_so_far = np.arange(len(rank)) - bounds[owner] + 1

@@ -208,8 +208,8 @@ def read_view(protocol: Protocol, view: Mapping[str, str]) -> Protocol:
 
 
 def check_part(view: Protocol) -> None:
-    """Raise `UsageError` if a view of a protocol was read from match records that know their part of the data by name
-    only, so that ground truth cannot be restricted to that part."""
+    """Raise `UsageError` if a view of a protocol comes from match records on a slice: they name the part, but not which
+    images or triplets are in it, so ground truth cannot be restricted to it."""
     slice_ = dict(view.view).get("slice")
     if view.part is None and slice_ is not None:
         raise UsageError(

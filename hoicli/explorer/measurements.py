@@ -170,27 +170,27 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: PageRequest, po
     check_computable(truth, protocol)
     # Of the table's protocols, those that the ground truth allows: the user named none of them, so none must be there.
     views = _views(request, choose_computable(truth, request.protocols, named=()))
-    truths = truth_table(truth, protocol, request.triplet_slices)
-    members = _image_members(request, truth, truths.order)
+    truth_columns = truth_table(truth, protocol, request.triplet_slices)
+    members = _image_members(request, truth, truth_columns.order)
     gathered = _gather_models(streams, truth, request, views, policy)
     results_of_models = _ModelResults(request, [stream.model for stream in streams], views.parts, gathered)
     # In two processes, as the comparison takes as long as everything else.
     tasks: list[Callable[[], Any]] = [
         partial(results_of_models.comparison, truth),
-        partial(_measure_models, results_of_models, truth, truths, members),
+        partial(_measure_models, results_of_models, truth, truth_columns, members),
     ]
-    comparison, of_models = shared_out(lambda task: task(), tasks)
+    comparison, measured_models = shared_out(lambda task: task(), tasks)
     return Measured(
         request=request,
-        models=[replace(model, rows=policy.sign_skipped(model.rows)) for model in of_models.models],
-        truth=truths,
+        models=[replace(model, rows=policy.sign_skipped(model.rows)) for model in measured_models.models],
+        truth=truth_columns,
         annotated=len(truth.scenes.interaction),
         members=members,
-        numbers=of_models.numbers,
+        numbers=measured_models.numbers,
         subsets=subset_classes(vocabulary, protocol),
-        evaluation=policy.sign_skipped(of_models.evaluation),
+        evaluation=policy.sign_skipped(measured_models.evaluation),
         comparison=policy.sign_skipped(comparison),
-        names=of_models.names,
+        names=measured_models.names,
     )
 
 
@@ -238,10 +238,10 @@ def _gather_models(
 
 
 def _measure_models(
-    results_of_models: _ModelResults, truth: GroundTruth, truths: TruthTable, members: Mapping[str, Bools]
+    results_of_models: _ModelResults, truth: GroundTruth, truth_columns: TruthTable, members: Mapping[str, Bools]
 ) -> _ModelNumbers:
-    """Return all that the page shows of the models' predictions, except the comparison. truths: the ground truth as
-    columns; members: {slice: [parts, N] whether each image is in each part}."""
+    """Return all that the page shows of the models' predictions, except the comparison. truth_columns: the ground
+    truth as columns; members: {slice: [parts, N] whether each image is in each part}."""
     request, models = results_of_models.request, []
     vocabulary, protocol = request.vocabulary, request.protocol
     names: Sequence[str] = ()
@@ -252,8 +252,8 @@ def _measure_models(
         settings = {"data": vocabulary.signed, **request.filters.signature(), **gathered.tally.leave}
         settings |= truth.settings(protocol) | protocol.settings()
         rows = diagnosis_rows(gathered.diagnoses[0], vocabulary, per_class=False, settings=settings, tags={})
-        models.append(Model(name, list(rows), confused.cells()["verb"], collector.typed.table(truths)))
-    numbers = results_of_models.numbers(truths, [model.table for model in models], members)
+        models.append(Model(name, list(rows), confused.cells()["verb"], collector.typed.table(truth_columns)))
+    numbers = results_of_models.numbers(truth_columns, [model.table for model in models], members)
     return _ModelNumbers(models, names, dict(numbers), list(results_of_models.evaluation()))
 
 

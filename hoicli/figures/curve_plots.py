@@ -126,8 +126,9 @@ def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
         remarks.append(f"Thin lines: thresholds that fewer than {FEW} predictions reach.")
     with save_figure(path, look, " ".join(filter(None, remarks)), caveats_of(rows)) as figure:
         width = look.room(PAGE_WIDTH)
-        across = 3 if width >= 1.25 * BESIDE else 1
-        figure.set_size_inches(width, 2.5 if across == 3 else 3 * min(2.4, 0.75 * width))
+        across = 3 if width >= 1.25 * BESIDE else 1  # three panels need more room than two beside one another
+        height = 2.5 if across == 3 else 3 * min(2.4, 0.75 * width)
+        figure.set_size_inches(width, height)
         axes = figure.subplots(3 // across, across)
         by_threshold = "By score threshold" if len(curves_shown) == 1 else "F1 by score threshold"
         for ax, title in zip(axes, ("Precision by recall", by_threshold, "Calibration"), strict=True):

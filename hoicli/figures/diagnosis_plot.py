@@ -140,7 +140,7 @@ def _deltas_by_group(
     rows: Iterable[Row], group_of: Callable[[Row], str]
 ) -> dict[tuple[str, str], dict[str, float | None]]:
     """Return the delta mAP by (model, group) and then oracle, in the order of the rows. group_of: returns the group of
-    a row, "" for a row to leave out. Raises `UsageError` if there is none, and for two of one bar."""
+    a row, "" for a row to leave out. Raises `UsageError` if there is none, and for two rows of one bar."""
     deltas: dict[tuple[str, str], dict[str, float | None]] = {}
     for row in rows:
         if row.get("metric") == "delta_mAP" and (group := group_of(row)):

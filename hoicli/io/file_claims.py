@@ -44,8 +44,7 @@ def watch_files() -> Iterator[None]:
 def register_input(path: str | Path, name: str = "", *, is_kept: bool = True) -> None:
     """Register a file (or folder, or - for stdin) as an input. Raises `UsageError` if it is one of the call's outputs.
 
-    name: what the user calls it, if not by its path. is_kept: whether outputs that are registered later are checked
-    against it, too."""
+    name: what the user calls it, if not by its path. is_kept: whether later outputs are checked against it."""
     claims = _CLAIMS.get()
     if claims is None:
         return

@@ -166,7 +166,9 @@ def atomic_folder(path: str) -> Iterator[Path]:
 
 
 def others_in(folder: Path) -> bool:
-    """Return whether a folder holds anything that `atomic_folder` did not write."""
+    """Return whether a folder holds anything that `atomic_folder` did not write, or is none."""
+    if not folder.is_dir():
+        return True
     try:
         listed_files = (folder / LIST_OF_FILES).read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError):
@@ -271,8 +273,7 @@ def _copy_mode_and_owner(new: Path, old: Path) -> None:
 
 
 def check_file(path: str, option: str) -> None:
-    """Raise `UsageError` if `atomic_path` could not create a file at `path`. One is created and removed: the folder's
-    mode does not show a read-only disk or a full quota."""
+    """Raise `UsageError` if `atomic_path` could not create a file, by creating one: its folder's mode may not tell."""
     if is_to_be_replaced(path, option):
         _check_writable_folder(Path(os.path.realpath(path)).parent, f"{option} {path}", Path(path).parent)
 

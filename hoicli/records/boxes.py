@@ -44,12 +44,13 @@ def find_repeated(images: Images, *columns: Ints | Bools) -> Bools:
     equal coordinates, their object boxes too (whether or not the record lists a box twice), and all columns agree.
     Triplets are first compared by a hash, which is fast; only those that share one are compared exactly."""
     is_repeated = np.zeros(len(images.subject), dtype=bool)
+    # without an object, the box is read as zeros below; the second column tells it from a real box of zeros
     every_column: tuple[Ints | Bools, ...] = (images.image_of_hoi, images.object < 0, *columns)
     with np.errstate(over="ignore", invalid="ignore"):
         triplet_hash = hash_corners(images)
         for number, column in enumerate(every_column):
             # irrational weights, as `hash_corners` has for corners: different triplets almost never add up to one sum
-            triplet_hash = triplet_hash + np.sqrt(11.0 + number) * column
+            triplet_hash = triplet_hash + np.cbrt(11.0 + number) * column
     order = np.argsort(triplet_hash, kind="stable")
     may_repeat = ~np.isfinite(triplet_hash[order])  # a hash that overflowed says nothing
     same_hash = triplet_hash[order[1:]] == triplet_hash[order[:-1]]
@@ -193,8 +194,7 @@ def _suppress_group(subjects: Floats, objects: Floats, threshold: float, alpha: 
 
 
 def _find_overlapping_widths(boxes: Floats, minimum_iou: float) -> Ints:
-    """Return the positions of the boxes [4, N], except the first, that share enough width with the first box to have
-    an IoU above `minimum_iou` with it."""
+    """Return the positions of boxes [4, N] that may have, by their widths, an IoU above a minimum with the first."""
     if minimum_iou < 0:
         return np.arange(1, boxes.shape[1])  # every box has, even one that does not overlap
     # an IoU is at most the shared width divided by the first box's width

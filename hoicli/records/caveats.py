@@ -22,8 +22,7 @@ class Caveat:
 
     name: as a record's `caveats` has it. of: which records it is about: "truth", "predictions" or "both". setting: its
     (key, value) in signatures. words: the sentence that tables print below the numbers; "" if they are as exact as
-    without it. lacks: for a protocol that refuses it, why there is no number, and what to use instead.
-    """
+    without it. lacks: for a protocol that refuses it, why there is no number, and what to use instead."""
 
     name: str
     of: str

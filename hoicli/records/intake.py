@@ -27,8 +27,7 @@ class ErrorPolicy:
     """What to do with a bad line: stop (the default), or drop, count and report it (`--on-error skip`).
 
     skip: whether to drop bad lines; unit: what messages call a line; skipped: how many were dropped so far; earlier:
-    how many an earlier command dropped, which converted a dump or matched the records of a match stream.
-    """
+    how many an earlier command dropped, which converted a dump or matched the records of a match stream."""
 
     def __init__(self, *, skip: bool = False, unit: str = "line") -> None:
         """Start with nothing dropped."""

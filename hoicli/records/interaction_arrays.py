@@ -55,9 +55,8 @@ def check_interactions(number: Ints, count: int, vocabulary: Vocabulary) -> None
 
 
 def state_verbs(arrays: Mapping[str, Any], vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return the arrays of an image with `verb` in place of `interaction`. Without `labels` these follow from the
-    interactions: subjects are persons; a box that is the object of two classes is there twice, one of no triplet is
-    left out. Raises `DataError` that names the argument."""
+    """Return the arrays of an image with `verb` in place of `interaction`. Without `labels` these follow, too: a box
+    that is the object of two classes is there twice, one of no triplet is left out."""
     number = read_integers(arrays["interaction"], "interaction", "numbers of interactions")
     if vocabulary.roles:
         raise DataError(f"{vocabulary.name} has roles; give verb and role", field="interaction")

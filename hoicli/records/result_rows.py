@@ -133,8 +133,7 @@ ROW_KEYS = (
 
 
 def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str]:
-    """Return the values of the option `--tag key=value` as a dictionary from key to value. Raises `UsageError` that
-    names every tag without key or "=", or whose key rows have."""
+    """Return the values of `--tag key=value` by key. Raises `UsageError` for tags without one, and for keys of rows."""
     bad = [tag for tag in tags if "=" not in tag or tag.startswith("=")]
     if bad:
         raise UsageError(f"{arg('tag', ', '.join(bad))}: write key=value, for example {arg('tag', 'model=cdn')}")

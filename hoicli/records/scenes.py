@@ -60,8 +60,7 @@ class Scenes(Images):
         return int(((self.object >= 0) & (self.object_label < 0)).sum())
 
     def only(self, rows: Ints) -> Scenes:
-        """Return the same images and boxes with only the triplets at `rows`, which are ascending and each occur
-        once."""
+        """Return the same images and boxes with only the triplets at `rows`, ascending and each once."""
         if len(rows) == len(self.score):
             return self
         columns = {name: getattr(self, name)[rows] for name in _OF_TRIPLETS}  # the columns [T]
@@ -83,8 +82,7 @@ def other_subjects(scenes: Scenes, vocabulary: Vocabulary) -> int:
 
 
 def box_kinds(labels: Ints, vocabulary: Vocabulary) -> Ints:
-    """Return [M] the labels by which boxes are matched: with those of subjects replaced by one of them. They are no
-    part of a class."""
+    """Return [M] the labels by which boxes are matched: all of subjects, no part of a class, as one."""
     if len(vocabulary.subjects) == 1:
         return labels
     return np.where(are_subjects(labels, vocabulary), min(vocabulary.subject_ids), labels)

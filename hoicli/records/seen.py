@@ -87,8 +87,7 @@ class Seen:
 
 
 def unify_spellings(parts: Sequence[Seen]) -> list[Seen]:
-    """Return the counts with each label in its most frequent spelling, of several the one with underscores. A note says
-    which had several."""
+    """Return the counts with each label in its most frequent spelling, as a note says."""
     new_spellings_of_kinds: list[dict[str, str]] = []
     for kind, counts in _label_counts(parts):
         new_spellings: dict[str, str] = {}

@@ -55,8 +55,7 @@ class Triplets(Images):
     box_label [B]: the label of each box, as a row of `labels`, which has the spelling of the record, or "" for null.
     verb, label [T]: the names (label and sense) of each triplet's verb and object, as rows of `verbs` and `objects`.
     role [T]: whether the triplet names a role (V-COCO). caveats [N]: the caveats of each record as a bit mask
-    (`records.caveats`). size [N, 2]: the width and height of each image, NaN where the record does not say.
-    """
+    (`records.caveats`). size [N, 2]: the width and height of each image, NaN where the record does not say."""
 
     box_label: Ints
     verb: Ints

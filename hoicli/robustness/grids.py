@@ -106,8 +106,8 @@ def grids(
     """Return (a grid for each model, by name; remarks for the user). unit: "percent" or "fraction", which overrules
     what rows say; allow_missing: whether cells may be missing.
 
-    Raises `UsageError` if the selection finds no rows or several kinds, `DataError` for everything that would make an
-    average quietly wrong."""
+    Raises `UsageError` if the selection finds no rows, or several kinds (metric, subset, protocol), and `DataError` for
+    everything that would make an average quietly wrong."""
     kind, models = gathering.choose_rows()
     rows_of = {model: _index_cells(model, rows) for model, rows in models.items()}
     remarks = _vcoco_remarks(gathering, kind) + _setting_remarks([*chain.from_iterable(models.values())])

@@ -264,11 +264,12 @@ class Interview:
 
     def ratings(self, questions_asked: Sequence[Question]) -> list[dict[str, int]]:
         """Return, for each question, {model: its rating} of the models that gave one; ask those that are still to be
-        asked. What the screening model rates 0 (unrelated) is not asked of the others, and keeps that rating alone."""
+        asked. What the screening model rates 0 (unrelated) is not asked of the others, and keeps that rating alone;
+        what it gives no rating is."""
         screen, related = self._screen, questions_asked
         if screen is not None:
             self._ask([(screen, question) for question in questions_asked], f"screening with {screen}")
-            related = [question for question in questions_asked if self._cached_rating(screen, question)]
+            related = [question for question in questions_asked if self._cached_rating(screen, question) != 0]
         self._ask([(model, question) for question, model in product(related, self.models) if model != screen], "asking")
         table = []
         for question in questions_asked:

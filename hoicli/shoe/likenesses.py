@@ -312,7 +312,7 @@ def _distinct_pairs(truth: Triplets, predictions: Triplets, row: Ints, column: I
     width, height = int(row.max(initial=0)) + 1, int(column.max(initial=0)) + 1
     # (image, row) and (image, column) as one number each, which sort by image; each different one once
     truth_codes = distinct(truth.image_of_hoi * width + row)
-    codes = distinct(image[predictions.image_of_hoi] * height + column, below=len(truth.image_ids) * height)
+    codes = distinct(image[predictions.image_of_hoi] * height + column)
     truth_image = truth_codes // width
     starts = np.searchsorted(codes, truth_image * height)
     counts = np.searchsorted(codes, (truth_image + 1) * height) - starts  # the predicted names of each one's image

@@ -161,13 +161,12 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
     """Return the image records in some lines as columns. scored: whether they are predictions; sound: whether the
     records are known to be good.
 
-    Unless they are, an exception that `columns.attempt` expects is raised for a line that is no image record, or one
-    with a problem (`records.problems`) other than an unknown label; and, in a stream without scores, for scores that
-    are no numbers."""
+    Unless they are, an exception that `columns.attempt` expects is raised for a line that is no image record, that has
+    a problem (`records.problems`) other than an unknown label, or that has a score which is no number."""
     has_roles = vocabulary is not None and bool(vocabulary.roles)
-    known_vocabulary = vocabulary or Vocabulary("", (), (), ())
-    labels = Names(known_vocabulary.objects, known_vocabulary.object_ids, nulls=has_roles)
-    verbs = Names(known_vocabulary.verbs, known_vocabulary.verb_ids)
+    vocabulary_or_empty = vocabulary or Vocabulary("", (), (), ())
+    labels = Names(vocabulary_or_empty.objects, vocabulary_or_empty.object_ids, nulls=has_roles)
+    verbs = Names(vocabulary_or_empty.verbs, vocabulary_or_empty.verb_ids)
     details = _RecordDetails(vocabulary, scored=scored, sound=sound)
 
     # Read the lines; `details` checks and gathers, record by record, what columns do not hold.
@@ -194,7 +193,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
         verbs=verbs,
         roles=roles,
         sizes=details.sizes,
-        whole=np.array(details.masks, dtype=np.int64) & WITHOUT_BOXES != 0,  # masks: caveats as bits
+        whole=(np.array(details.masks, dtype=np.int64) & WITHOUT_BOXES) != 0,  # masks: caveats as bits
         unknown=np.array(details.unknown, dtype=np.int64),
     )
     if vocabulary is not None:

@@ -126,9 +126,10 @@ class LabelEvidence:
             if not annotated:
                 continue
             compared.append(hoi)
-            numbers_by_class = self._meanings(names[int(place[hoi])])  # the readings by which it means each class
-            for class_ in annotated & numbers_by_class.keys():
-                self.counts.matched.update(numbers_by_class[class_])
+            # {class that it may mean: indices of the readings by which it means that}
+            readings_by_class = self._meanings(names[int(place[hoi])])
+            for class_ in annotated & readings_by_class.keys():
+                self.counts.matched.update(readings_by_class[class_])
         self.counts.images += len(compared)
         return np.array(compared, dtype=np.int64)
 

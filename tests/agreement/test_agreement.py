@@ -29,7 +29,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.settings import RULES
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, complaint, refusal
 
 RATINGS = FIXTURES / "agree/ratings.jsonl"
 NONE = math.nan
@@ -196,9 +196,7 @@ def test_what_is_no_ratings_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "none.csv"
     for text in ("x" * 200_000, "[1]\n", '["item", "A"]\n', "\1,\1\n", "item\nx\n"):
         path.write_text(text)
-        result = hoicli("agree", path)
-        assert (result.code, result.err.count("\n")) == (1, 1)
-        assert result.err.startswith(f"{path}:1: ")
+        assert refusal(hoicli("agree", path)).startswith(f"{path}:1: ")
 
 
 def test_who_is_a_model() -> None:
@@ -240,9 +238,7 @@ def test_who_is_a_model() -> None:
 )
 def test_a_bad_line(record: Row, message: str) -> None:
     first = {"item": "first", "rater": "A", "rating": 1, "kind": "human"}
-    with pytest.raises(DataError) as caught:
-        ratings_of(first, record)
-    assert str(caught.value).startswith(f"r.jsonl:2: {message}")
+    assert complaint(DataError, ratings_of, first, record).startswith(f"r.jsonl:2: {message}")
     assert ratings_of(first, record, skip=True).items == ["first"]
 
 
@@ -279,12 +275,10 @@ def test_the_rows(hoicli: Hoicli) -> None:
     assert rows["agreement_mean", "1 of 3"]["n"] == 3
     assert rows["agreement_sd", "3 of 3"]["value"] is None
     assert sum(rows[f"rated_{level}", "A4"]["value"] for level in range(5)) == rows["rated_0", "A4"]["n"] == 11
-    assert rows["spearman", "models"]["signature"].startswith(
-        "protocol:agree|merge:mean|levels:5|permutations:10000|seed:0|version:"
-    )
-    assert rows["spearman", "qwen"]["signature"].startswith(
-        "protocol:agree|levels:5|permutations:10000|seed:0|version:"
-    )
+    settings = "merge:mean|levels:5|permutations:10000|seed:0|version:"
+    assert rows["spearman", "models"]["signature"].startswith(f"protocol:agree|{settings}")
+    settings = "levels:5|permutations:10000|seed:0|version:"
+    assert rows["spearman", "qwen"]["signature"].startswith(f"protocol:agree|{settings}")
     vote = "protocol:agree|merge:majority,ties-to-first-by-name|levels:5|version:"
     for key in (("agreement", "deepseek+qwen"), ("agreement_mean", "2 of 3"), ("agreement_sd", "2 of 3")):
         assert rows[key]["signature"].startswith(vote)
@@ -389,6 +383,4 @@ def test_the_tables(hoicli: Hoicli) -> None:
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, arguments: list[str], message: str) -> None:
-    result = hoicli("agree", *arguments, RATINGS)
-    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
-    assert result.err.startswith(message)
+    assert refusal(hoicli("agree", *arguments, RATINGS), 2).startswith(message)

@@ -15,7 +15,7 @@ from hoicli.agreement.ratings import Ratings, read_ratings
 from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, complaint, refusal
 
 RATINGS = FIXTURES / "agree/ratings.jsonl"
 
@@ -61,12 +61,9 @@ def test_a_workbook_is_named(hoicli: Hoicli, tmp_path: Path, first: str) -> None
     for path, name, content in ((book, first, "<xml/>"), (calc, "mimetype", CALC)):
         with zipfile.ZipFile(path, "w") as file:
             file.writestr(name, content)
-    for path, program in (
-        (book, "Excel's; save it as CSV (Excel: CSV UTF-8)"),
-        (calc, "LibreOffice's; save it as CSV"),
-    ):
-        refused = hoicli("agree", path)
-        assert (refused.code, refused.out, refused.err) == (1, "", f"{path}: is {program}\n")
+    programs = (book, "Excel's; save it as CSV (Excel: CSV UTF-8)"), (calc, "LibreOffice's; save it as CSV")
+    for path, program in programs:
+        assert refusal(hoicli("agree", path)) == f"{path}: is {program}"
 
 
 CALC = "application/vnd.oasis.opendocument.spreadsheet"
@@ -94,9 +91,7 @@ def test_the_kind_of_a_rater() -> None:
 )
 def test_a_bad_row(row: bytes, message: str) -> None:
     rows = b"item,rater,rating\n", b"first,A,1\n", row, b"last,A,1\n"
-    with pytest.raises(DataError) as caught:
-        csv_of(*rows)
-    assert str(caught.value).startswith(message)
+    assert complaint(DataError, csv_of, *rows).startswith(message)
     policy = ErrorPolicy(skip=True)
     assert csv_of(*rows, policy=policy).items == ["first", "last"]
     assert policy.skipped == 1
@@ -152,9 +147,7 @@ def test_csv_and_jsonl_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> No
     ],
 )
 def test_what_is_neither(rows: tuple[bytes, ...], message: str) -> None:
-    with pytest.raises(DataError) as caught:
-        csv_of(*rows)
-    assert str(caught.value).startswith(message)
+    assert complaint(DataError, csv_of, *rows).startswith(message)
 
 
 @pytest.mark.parametrize("wide", [True, False])

@@ -193,15 +193,11 @@ def costs() -> Table:
             cells.append(seconds)
             encoding, data = processor_time(encode, picture, made)
             decoding, seen = processor_time(decoded_pixels, picture, made, data)
-            besides += (
-                encoding,
-                decoding,
-                processor_time(original.psnr, seen)[0] + processor_time(original.ssim, seen)[0],
-            )
+            judged = processor_time(original.psnr, seen)[0] + processor_time(original.ssim, seen)[0]
+            besides += (encoding, decoding, judged)
         rows.append((name, *(f"{1000 * seconds:.1f}" for seconds in cells)))
-    for what, seconds in zip(
-        ("JPEG encoded", "JPEG decoded", "PSNR and SSIM"), besides / (len(EFFECTS) * len(SEVERITIES)), strict=True
-    ):
+    each = besides / (len(EFFECTS) * len(SEVERITIES))
+    for what, seconds in zip(("JPEG encoded", "JPEG decoded", "PSNR and SSIM"), each, strict=True):
         rows.append((f"{what}, a file", f"{1000 * seconds:.1f}", *[""] * len(SEVERITIES)))
     return Table(("", "drawn once an image", *map(str, SEVERITIES)), rows)
 

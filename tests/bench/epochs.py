@@ -44,9 +44,8 @@ def theirs(backend: str) -> Way:
     metric = MeanAveragePrecision(iou_thresholds=[0.5], backend=backend)
 
     def update(_: str, given: dict[str, Any], annotated: dict[str, Any]) -> None:
-        found, wanted = (
-            {name: torch.from_numpy(array) for name, array in arrays.items()} for arrays in (unions(given), annotated)
-        )
+        both = (unions(given), annotated)
+        found, wanted = ({name: torch.from_numpy(array) for name, array in arrays.items()} for arrays in both)
         metric.update([found], [wanted])
 
     return update, lambda: 100 * metric.compute()["map"].item()
@@ -69,9 +68,7 @@ def annotated_pairs(truth: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for line in truth.read_bytes().splitlines():
         record = orjson.loads(line)
         hois = record["hois"]
-        given: dict[str, Any] = {
-            name: np.array([hoi[name] for hoi in hois], dtype=np.int64) for name in ("subject", "object")
-        }
+        given: dict[str, Any] = {end: np.array([hoi[end] for hoi in hois], np.int64) for end in ("subject", "object")}
         given["verb"] = np.array([verbs[hoi["verb"]] for hoi in hois], dtype=np.int64)
         given["labels"] = np.array([objects[label] for label in record["labels"]], dtype=np.int64)
         given["boxes"] = np.array(record["boxes"], dtype=np.float64).reshape(-1, 4)

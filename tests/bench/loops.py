@@ -12,13 +12,11 @@ import warnings
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
-from typing import Any
 
 import orjson
 
 from hoicli.vocabulary.datasets import load
-
-Record = dict[str, Any]
+from tests.support.project import Record
 
 
 def records(path: str) -> list[Record]:

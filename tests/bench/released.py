@@ -115,9 +115,8 @@ def ggnet(folder: str, truth: Records, predictions: Records) -> dict[str, dict[t
         annotated[image], found[image] = defaultdict(list), defaultdict(lambda: np.empty([0, 9]))
         known[f"{image}.jpg"] = [hico.coco_ids[name] for _, name in record["image_hois"]]
         for hoi in record["hois"]:
-            pair = {
-                f"{key}_box": record["boxes"][hoi[side]] for key, side in (("human", "subject"), ("object", "object"))
-            }
+            sides = (("human", "subject"), ("object", "object"))
+            pair = {f"{key}_box": record["boxes"][hoi[side]] for key, side in sides}
             annotated[image][hoi["verb"], record["labels"][hoi["object"]]].append(pair)
         predicted = names.get(image, {"hois": []})
         for hoi in sorted(predicted["hois"], key=lambda hoi: -hoi["score"])[:100]:

@@ -11,7 +11,7 @@ import pytest
 from tests.bench import corrupt, loops, measuring, released
 from tests.bench.__main__ import PAGE, SECTIONS, TABLE
 from tests.bench.measuring import HEADER, Cost, Options, Process, measure, measured_table
-from tests.support.project import EIGHT, FIXTURES, ROOT, Hoicli
+from tests.support.project import FIXTURES, GT, PREDICTIONS, ROOT, Hoicli
 
 PLAIN, WITH_PEERS = Options(), Options(peers=Path("peers"))
 BENCHMARKS = (ROOT / PAGE).read_text()
@@ -87,7 +87,7 @@ def test_a_command_that_fails_stops_the_bench() -> None:
 
 def test_the_loops_run(hoicli: Hoicli, tmp_path: Path) -> None:
     """Their numbers are held to ours elsewhere; here, that they take these files."""
-    truth, found, table = str(EIGHT / "gt.jsonl"), str(EIGHT / "predictions.jsonl"), str(tmp_path / "sim.jsonl")
+    truth, found, table = str(GT), str(PREDICTIONS), str(tmp_path / "sim.jsonl")
     assert hoicli("shoe-sim", "--backend", "wordnet:wup", "--gt", truth, found, "-o", table).code == 0
     loops.hico(truth, found)
     loops.types(truth, found)

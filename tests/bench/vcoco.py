@@ -18,11 +18,10 @@ from hoicli.vocabulary.datasets import load
 from tests.bench import released
 from tests.bench.hico import upright
 from tests.bench.measuring import HOICLI, PYTHON, Options, Process
+from tests.support.project import Record
 
 IMAGES = 4_946
 FILES = ("vcoco_test.json", "instances.json", "test.ids", "vcoco_results.pkl")
-
-Record = dict[str, Any]
 
 
 def prepare(options: Options) -> None:
@@ -33,9 +32,8 @@ def prepare(options: Options) -> None:
 def processes(options: Options) -> list[Process]:
     """From the official files to the numbers."""
     vsrl, instances, ids, cache = (str(options.folder / name) for name in FILES)
-    truth, found, full = (
-        str(options.folder / name) for name in ("vcoco_gt.jsonl", "vcoco_predictions.jsonl", "vcoco_full.pkl")
-    )
+    names = ("vcoco_gt.jsonl", "vcoco_predictions.jsonl", "vcoco_full.pkl")
+    truth, found, full = (str(options.folder / name) for name in names)
     floor = "floor: every line of the records"
     rows = [
         Process("convert (the three official files)", (*HOICLI, "convert", vsrl, instances, ids, "-o", truth)),

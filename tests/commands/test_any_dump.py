@@ -13,10 +13,8 @@ import orjson
 import pytest
 
 from hoicli.io import streams
-from tests.support.project import EIGHT, FIXTURES, Hoicli, Result
+from tests.support.project import EIGHT, FIXTURES, FOREIGN, GT, OTHER, PREDICTIONS, Hoicli, Result
 
-FOREIGN = FIXTURES / "foreign"
-GT, PREDICTIONS, OTHER = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", EIGHT / "other.jsonl"
 DUMPS = (
     *("cdn.json", "results.json", "predictions_ppdm.json", "inpcc.json", "preds.pkl", "preds_wo_nointer.pkl"),
     *("results_gen_vlkt.json", "logits.npz", "state.npz", "pairs.pkl", "detections_mat"),

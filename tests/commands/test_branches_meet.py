@@ -11,11 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project import EIGHT, FIXTURES, ROOT, Hoicli
+from tests.support.project import ROOT, VCOCO, Hoicli
 from tests.support.vcoco import with_labels
-
-GT, PREDICTIONS, OTHER = (EIGHT / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
-VCOCO = FIXTURES / "vcoco"
 
 
 def marked(path: Path, caveat: str, *, alone: str | None = None) -> Path:
@@ -64,9 +61,8 @@ def test_a_diagnosis_of_shards_is_signed_for_all_images(hoicli: Hoicli, tmp_path
     whole = hoicli("diagnose", "--dataset", "vcoco", "--gt", truth, VCOCO / "predictions.jsonl").out
     assert "|people:unmarked|" in whole
     assert hoicli("diagnose", "--gt", truth, matches).out == whole
-    emitted = hoicli(
-        "diagnose", "--dataset", "vcoco", "--gt", truth, "--emit", "predictions", VCOCO / "predictions.jsonl"
-    )
+    asked = ("--dataset", "vcoco", "--gt", truth, "--emit", "predictions")
+    emitted = hoicli("diagnose", *asked, VCOCO / "predictions.jsonl")
     assert json.loads(emitted.out.splitlines()[0])["settings"].items() >= {("people", "unmarked")}
 
 
@@ -75,10 +71,8 @@ def test_predictions_of_no_class_are_not_emitted_in_silence(hoicli: Hoicli, tmp_
     truth, strange = tmp_path / "gt.jsonl", tmp_path / "preds.jsonl"
     boxes = {"boxes": [[0, 0, 9, 9], [20, 20, 39, 39]], "labels": ["person", "cup"]}
     for path, verb, score in ((truth, "hold", {}), (strange, "ride", {"score": 0.5})):
-        lines = [
-            {"image_id": f"i{number}", **boxes, "hois": [{"subject": 0, "object": 1, "verb": verb, **score}]}
-            for number in range(9)
-        ]
+        hoi = {"subject": 0, "object": 1, "verb": verb, **score}
+        lines = [{"image_id": f"i{number}", **boxes, "hois": [hoi]} for number in range(9)]
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     for more in ((), ("--emit", "predictions")):
         assert hoicli("diagnose", "--gt", truth, *more, strange).code == 1

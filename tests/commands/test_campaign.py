@@ -16,8 +16,8 @@ import pytest
 from hoicli.corruption.catalogue import ROHOI
 from tests.commands.test_orders import HICO
 from tests.support.campaign import Told, Words, command_of, rows_of, settings_tried, unknown_options
-from tests.support.orders import ORDERS, Record, reordered, tied_world
-from tests.support.project import FIXTURES, Hoicli, parsed, written
+from tests.support.orders import ORDERS, reordered, tied_world
+from tests.support.project import FIXTURES, Hoicli, Record, parsed, written
 
 LEFT = {
     "gt": "other ground truth has another digest",
@@ -89,10 +89,7 @@ CAMPAIGNS = {
     "pairstats": Campaign(
         ONE,
         ("", "--interactiveness", "--as-released", "--as-released --interactiveness", "--nms-sweep 0.5,0.9"),
-        {
-            "nms_sweep": ("0.5", "0.5000001", "0.5,0.9", "0.5/1/0.5"),
-            "det_threshold": ("0.5", "0.5000001", "0.2,0.6"),
-        },
+        {"nms_sweep": ("0.5", "0.5000001", "0.5,0.9", "0.5/1/0.5"), "det_threshold": ("0.5", "0.5000001", "0.2,0.6")},
     ),
     "compare": Campaign(
         (*TWO, "--name", "a,b"),
@@ -102,9 +99,7 @@ CAMPAIGNS = {
         ),
         {**NUMBERS, "sim": SIMILARITIES, "seed": ("1", "2"), "bootstrap": ("0", "5", "6"), "top": ("1", "2", "all")},
     ),
-    "claim": Campaign(
-        (*ONE, "50"), ("",), {"split": SPLITS, "nms": NMS, "top_k": ("2", "3", "2,3"), "top": ("1", "all")}
-    ),
+    "claim": Campaign((*ONE, "50"), known={"split": SPLITS, "nms": NMS, "top_k": ("2", "2,3"), "top": ("1", "all")}),
     "audit": Campaign(
         (*TWO, "--name", "a,b"),
         ("", "--top all", "--top all --same 0.3 --sure 0"),
@@ -131,12 +126,7 @@ CAMPAIGNS = {
     "shoe-eval": Campaign(
         ONE,
         ("--sim lexical", "--sim wordnet --per-class", "--sim lexical --min-rank 0.5 --filter-map", "--sim exact"),
-        {
-            "sim": SIMILARITIES,
-            "bootstrap": ("5", "6"),
-            "seed": ("1", "2"),
-            "delta": ("0.5", "0.5000001", "0.5,0.7"),
-        },
+        {"sim": SIMILARITIES, "bootstrap": ("5", "6"), "seed": ("1", "2"), "delta": ("0.5", "0.5000001", "0.5,0.7")},
         orders=ORDERS,
     ),
     "agree": Campaign(
@@ -173,20 +163,8 @@ CAMPAIGNS = {
 }
 """The campaigns by command, with a word behind it where it has several."""
 NO_SIGNATURE = {
-    *(
-        "convert",
-        "validate",
-        "match",
-        "data",
-        "explore",
-        "show",
-        "corrupt",
-        "mask",
-        "curriculum",
-        "shoe-sim",
-        "prompts",
-    ),
-    *("vocab", "doctor"),
+    *("convert", "validate", "match", "data", "explore", "show", "corrupt", "mask", "curriculum", "shoe-sim"),
+    *("prompts", "vocab", "doctor"),
 }
 """Commands whose lines are no rows with a signature. `match` has settings of its own in place of one."""
 OTHERS_ROWS = {"table"}

@@ -1,11 +1,15 @@
-"""What is checked before the work, in every command: outputs, inputs, counts, and options given twice."""
+"""What is checked before the work, in every command: outputs, inputs, counts, and options given twice; no file that a
+run reads is written over, however it learned of the file (`hoicli.io.file_claims`)."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,10 +24,8 @@ from hoicli.interface.command import check_arguments
 from hoicli.interface.options import Option, Parameter
 from hoicli.interface.shell import ManualCommand, parameters_in_shell
 from hoicli.io.outputs import LIST_OF_FILES
-from tests.support.project import EIGHT, ROOT, Hoicli, Result
+from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, ROOT, Hoicli, Result, refusal
 from tests.support.shell import command_of
-
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
@@ -81,9 +83,7 @@ def given_name(param: Any, folder: str) -> str:
     return f"{folder}index{ending(param) or ('.jsonl' if param.opts[0] == '--reasons' else '.html')}"
 
 
-@pytest.mark.parametrize(
-    ("name", "param", "mark"), OUTPUTS, ids=[f"{name} {param.opts[0]}" for name, param, _ in OUTPUTS]
-)
+@pytest.mark.parametrize(("name", "param", "mark"), OUTPUTS, ids=[f"{name} {one.opts[0]}" for name, one, _ in OUTPUTS])
 def test_outputs_that_cannot_be_written_are_told_first(
     hoicli: Hoicli, tmp_path: Path, name: str, param: Any, mark: Written
 ) -> None:
@@ -223,9 +223,8 @@ def test_devices_may_be_shared(hoicli: Hoicli, tmp_path: Path) -> None:
     assert hoicli("vocab", "-o", "/dev/null").code == 0
     words = ["sh", sys.executable, "-m", "hoicli", "doctor", "--schema", "result"]
     for script in ('"$@" -o /dev/stdout | cat', '"$@" -o /dev/stdout > f; cat f', '"$@" -o - > f; cat f', '"$@"'):
-        done = subprocess.run(
-            ["sh", "-c", script, *words], cwd=tmp_path, capture_output=True, check=True, env=ENVIRONMENT
-        )
+        shell = ["sh", "-c", script, *words]
+        done = subprocess.run(shell, cwd=tmp_path, capture_output=True, check=True, env=ENVIRONMENT)
         assert done.stdout.startswith(b"{")
 
 
@@ -295,3 +294,65 @@ def test_tags_that_rows_have_by_another_option_are_refused(hoicli: Hoicli, tmp_p
     grouped = hoicli("eval", "--gt", GT, "--by", "camera", "--tag", "camera=1", PREDICTIONS)
     assert grouped.code == 2
     assert "--tag camera: --by camera gives rows this tag" in grouped.err
+
+
+DATA = ("--gt", "gt.jsonl", "preds.jsonl")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The fixtures, and a file of each other kind, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(GT, "gt.jsonl")
+    shutil.copy(PREDICTIONS, "preds.jsonl")
+    shutil.copy(PREDICTIONS, "other.jsonl")
+    shutil.copytree(EIGHT / "images", "images")
+    ids = [json.loads(line)["image_id"] for line in GT.read_text().splitlines()]
+    Path("parts.txt").write_text("".join(f"{image_id}\tday\n" for image_id in ids))
+    Path("own.json").write_text(json.dumps({"name": "own", "like": "diag"}))
+    os.link("other.jsonl", "cell.png")
+    os.link(IMAGE, "image.png")
+    os.link(IMAGE, "image.html")
+    return tmp_path
+
+
+def contents() -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+
+
+SLICE, PROTOCOL = ("--slice", "parts.txt"), ("--protocol", "own.json")
+IMAGE = "images/" + sorted(path.name for path in (EIGHT / "images").iterdir())[0]
+CALLS = [
+    *((name, *SLICE, *DATA, "-o", "parts.txt") for name in ("eval", "match", "diagnose")),
+    *((name, *PROTOCOL, *DATA, "-o", "own.json") for name in ("eval", "match", "diagnose", "confusion", "curves")),
+    *(("compare", *options, *DATA, "other.jsonl", "-o", options[1]) for options in (SLICE, PROTOCOL)),
+    ("show", "--images", "images", *DATA, "-o", "image.png"),
+    ("corrupt", "--images", "images", "--save-images", "out", "--corruption", "jpeg", "gt.jsonl", "-o", IMAGE),
+    ("mask", "--images", "images", "--save-images", "masked", "gt.jsonl", "-o", IMAGE),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("words", CALLS, ids=" ".join)
+@pytest.mark.parametrize("linked", [False, True], ids=["", "linked"])
+def test_every_file_that_is_read_stays(hoicli: Hoicli, words: tuple[str, ...], linked: bool) -> None:
+    Path("out").mkdir()
+    Path("masked").mkdir()
+    *words_, target = words
+    if linked:
+        name = f"linked{Path(target).suffix}"
+        os.link(target, name)
+        target = name
+    before = contents()
+    assert f"hoicli: {words[-2]} {target}: is an input, too (" in refusal(hoicli(*words_, target), 2).splitlines()[-1]
+    assert contents() == before
+
+
+def test_no_folder_for_temporary_files(hoicli: Hoicli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dump = FIXTURES / "foreign/instances_test2015.json"
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", None)
+        patch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(here / "nowhere")])
+        result = hoicli("eval", "--gt", dump, "preds.jsonl")
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert result.err.startswith("TMPDIR: no folder takes temporary files")

@@ -1,4 +1,5 @@
-"""Shell completion: every option with a closed set of values offers it, and the scripts work in real shells."""
+"""Shell completion: every option with a closed set of values offers it, and the scripts work in real shells; and what
+is said of an option that a command does not have."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from hoicli.cli import COMMANDS, app
 from hoicli.commands.doctor import kinds
 from hoicli.converters.formats import FORMATS
 from hoicli.corruption.catalogue import CORRUPTIONS
+from hoicli.interface.suggestions import _SAME_MEANING
 from hoicli.vocabulary.datasets import DATASETS
 from tests.support.project import Hoicli
 from tests.support.shell import command_of
@@ -94,7 +96,37 @@ def test_everything_offered_is_accepted(name: str, hoicli: Hoicli, tmp_path: Pat
 def test_the_shell_asks_and_is_answered(tmp_path: Path) -> None:
     """As the script of `hoicli --show-completion` calls it."""
     asked = {"_HOICLI_COMPLETE": "complete_bash", "COMP_WORDS": "hoicli eval --on-error ", "COMP_CWORD": "3"}
-    done = subprocess.run(
-        [sys.executable, "-m", "hoicli"], env={**os.environ, **asked}, capture_output=True, text=True, check=False
-    )
+    python, asked = [sys.executable, "-m", "hoicli"], {**os.environ, **asked}
+    done = subprocess.run(python, env=asked, capture_output=True, text=True, check=False)
     assert (done.stdout.split(), done.stderr) == (["stop", "skip"], "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("recall", "--top", "5"), "no option --top; --k may be meant: How many of the best predictions"),
+        (("eval", "--json"), "no option --json; --format jsonl may be meant"),
+        (("eval", "--threshold", "0.5"), "no option --threshold; --iou may be meant: "),
+        (("eval", "--iou-threshold=0.5",), "no option --iou-threshold; --iou may be meant: "),
+        (("eval", "--out", "x"), "no option --out; -o may be meant: Write to this file"),
+        (("eval", "--protocl", "x"), "no option --protocl; --protocol may be meant: "),
+        (("diagnose", "--bootstrap", "3"), "no option --bootstrap; hoicli eval, hoicli compare, hoicli explore have"),
+        (("eval", "--serve"), "no option --serve; hoicli explore has it"),
+        (("convert", "--json"), "no option --json"),  # it writes nothing but JSONL
+        (("eval", "--zzz"), "no option --zzz"),
+    ],
+)  # fmt: skip
+def test_a_related_option_is_named(hoicli: Hoicli, words: tuple[str, ...], said: str) -> None:
+    result = hoicli(*words)
+    assert result.code == 2
+    assert result.err.startswith(f"hoicli {words[0]}: {said}")
+    assert result.err.endswith(f" (hoicli {words[0]} --help shows how)\n")
+    assert result.err.count("\n") == 1
+
+
+def test_every_group_of_names_has_an_option() -> None:
+    """A group none of whose names is an option any more suggests nothing."""
+    from hoicli.cli import _commands_with
+
+    for name, *_ in _SAME_MEANING:
+        assert name in {"output", "quiet"} or _commands_with(name.strip("_")), name  # these two are of every command

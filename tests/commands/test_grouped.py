@@ -23,8 +23,8 @@ from hoicli.errors import HoicliError
 from hoicli.interface.grouped_calls import collapse_notes
 from hoicli.io.streams import Line
 from hoicli.records.group_lines import read_fields
-from tests.support.arrays import GT, PREDICTIONS, arrays, records
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, refusal, written
+from tests.support.kernel import arrays
+from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, Hoicli, parsed, records, refusal, written
 
 Record = dict[str, Any]
 CELLS = (("clean", 0), ("jpeg", 2), ("jpeg", 10))

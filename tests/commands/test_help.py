@@ -14,7 +14,7 @@ import typer
 
 from hoicli.cli import COMMANDS, app
 from hoicli.interface.shell import EXIT_CODES
-from tests.support.project import FIXTURES, Hoicli, Result
+from tests.support.project import FIXTURES, Hoicli, Result, refusal
 from tests.support.shell import command_of, furnish, sh
 
 NOT_RUN = {"--base-url": "asks a language model over the network"}
@@ -82,8 +82,7 @@ def test_help_in_every_way_it_is_asked_for(hoicli: Hoicli) -> None:
 )
 def test_an_unknown_command_is_answered_with_the_nearest(hoicli: Hoicli, word: str, answer: str) -> None:
     for line in ([word], ["help", word]):
-        result = hoicli(*line)
-        assert (result.code, result.out, result.err) == (2, "", f"hoicli: no command {word!r}; {answer}\n")
+        assert refusal(hoicli(*line), 2) == f"hoicli: no command {word!r}; {answer}"
 
 
 ASKED = {
@@ -102,9 +101,8 @@ def test_nothing_heavy_is_loaded_before_the_work(code: str) -> None:
     imports = "import sys, typer; from hoicli.cli import COMMANDS, app, run\n"
     imports += "from typer._completion_classes import BashComplete\n"
     heavy = "\nassert not {'numpy', 'scipy', 'nltk', 'tqdm', 'cv2', 'matplotlib'} & sys.modules.keys()"
-    process = subprocess.run(
-        [sys.executable, "-c", imports + code + heavy], capture_output=True, text=True, check=False
-    )
+    code = imports + code + heavy
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
 
 

@@ -16,8 +16,8 @@ import pytest
 import hoicli
 from hoicli.errors import HoicliError, HoicliWarning
 from hoicli.vocabulary.datasets import load
-from tests.support.arrays import GT, PREDICTIONS, Record, arrays, records
-from tests.support.project import FIXTURES
+from tests.support.kernel import arrays
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Record, complaint, records
 
 FOUND = records(PREDICTIONS)
 HICO, VCOCO = load("hico"), FIXTURES / "vcoco"
@@ -178,9 +178,7 @@ def test_the_best_of_pairs() -> None:
 )
 def test_pairs_that_are_none(changed: Record, message: str) -> None:
     output = {key: value for key, value in pairs([[0, 1, 1], [2, 2, 3]], **changed).items() if value is not None}
-    with pytest.raises(HoicliError) as caught:
-        hoicli.triplets([output], [(400, 600)])
-    assert str(caught.value).startswith(message)
+    assert complaint(HoicliError, hoicli.triplets, [output], [(400, 600)]).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -200,9 +198,7 @@ def test_pairs_that_are_none(changed: Record, message: str) -> None:
     ],
 )  # fmt: skip
 def test_calls_that_cannot_be(call: Any, message: str) -> None:
-    with pytest.raises(HoicliError) as caught:
-        call()
-    assert str(caught.value).startswith(message)
+    assert complaint(HoicliError, call).startswith(message)
 
 
 def test_what_upt_s_test_hico_printed(shared: Path, tmp_path: Path) -> None:
@@ -308,9 +304,7 @@ def test_interactions_that_are_none(changed: Record, message: str) -> None:
     ],
 )
 def test_rows_that_are_none(rows: Any, message: str) -> None:
-    with pytest.raises(HoicliError) as caught:
-        hoicli.evaluate(GT, {"a": rows})
-    assert str(caught.value).startswith(f"predictions['a']: {message}")
+    assert complaint(HoicliError, hoicli.evaluate, GT, {"a": rows}).startswith(f"predictions['a']: {message}")
 
 
 def test_ground_truth_and_vcoco_are_no_rows_of_interactions() -> None:

@@ -23,8 +23,8 @@ from hoicli.errors import DataError, HoicliError, UsageError
 from hoicli.interface.command import DECLARED, wrap_for_python
 from hoicli.interface.results import Result
 from hoicli.records.intake import policy_of
-from tests.support.arrays import GT, PREDICTIONS, arrays, records
-from tests.support.project import EIGHT, FIXTURES, ROOT, Hoicli
+from tests.support.kernel import arrays
+from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, ROOT, Hoicli, complaint, records, saved
 
 OTHER, MATCHES = EIGHT / "other.jsonl", EIGHT / "expected" / "matches.jsonl"
 SHOE, VCOCO, FOREIGN = FIXTURES / "shoe", FIXTURES / "vcoco", FIXTURES / "foreign"
@@ -116,8 +116,7 @@ WITHOUT_CALL = {"explore", "show", "doctor"}
 def test_a_call_gives_the_rows_and_notes_of_its_command(
     hoicli: Hoicli, tmp_path: Path, command: str, call: Callable[[], Any], arguments: tuple[object, ...]
 ) -> None:
-    copy = tmp_path / "copy.jsonl"  # a command reads a file once
-    copy.write_bytes(PREDICTIONS.read_bytes())
+    copy = saved(tmp_path / "copy.jsonl", PREDICTIONS.read_bytes())
     done = hoicli(command, *(copy if argument == "COPY" else argument for argument in arguments))
     assert done.code == 0, done.err
     found = call()
@@ -169,8 +168,7 @@ def test_records_of_any_iterable_are_read_once_and_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("library", "way"),
-    [("pandas.core.frame", "to_dict"), ("polars.dataframe", "to_dicts"), ("pyarrow", "to_pylist")],
+    ("library", "way"), [("pandas.core.frame", "to_dict"), ("polars.dataframe", "to_dicts"), ("pyarrow", "to_pylist")]
 )
 def test_a_table_of_another_library_is_its_rows(library: str, way: str) -> None:
     def rows(self: Any, *_: object) -> Any:
@@ -338,11 +336,10 @@ def wrong(given: object) -> Any:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_in_one_line(call: Callable[[], Any], kind: type[HoicliError], message: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value).startswith(message)
-    assert "\n" not in str(caught.value)
-    assert "--" not in re.sub("`hoicli [^`]+`", "", str(caught.value))  # no option: this is a call
+    said = complaint(kind, call)
+    assert said.startswith(message)
+    assert "\n" not in said
+    assert "--" not in re.sub("`hoicli [^`]+`", "", said)
 
 
 # Converting
@@ -382,9 +379,7 @@ def test_records_come_back_plain_and_checked() -> None:
 )
 def test_outputs_that_cannot_be(tmp_path: Path, call: Callable[[Path], Any], message: str) -> None:
     before = PREDICTIONS.read_bytes()
-    with pytest.raises(UsageError) as caught:
-        call(tmp_path)
-    assert str(caught.value).startswith(message)
+    assert complaint(UsageError, call, tmp_path).startswith(message)
     assert PREDICTIONS.read_bytes() == before
     assert not list(tmp_path.iterdir())
 
@@ -478,9 +473,7 @@ def test_workers_of_a_data_loader_make_the_same_pixels(tmp_path: Path, method: s
 )
 def test_images_that_cannot_be_corrupted(arguments: tuple[Any, ...], message: str) -> None:
     pytest.importorskip("cv2")
-    with pytest.raises(HoicliError) as caught:
-        api.corrupt(*arguments)
-    assert str(caught.value).startswith(message)
+    assert complaint(HoicliError, api.corrupt, *arguments).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -489,9 +482,7 @@ def test_images_that_cannot_be_corrupted(arguments: tuple[Any, ...], message: st
 )
 def test_boxes_that_cannot_be_moved(boxes: Any, message: str) -> None:
     pytest.importorskip("cv2")
-    with pytest.raises(DataError) as caught:
-        api.corrupt(np.zeros((4, 4, 3), dtype=np.uint8), "jpeg", 1, boxes=boxes)
-    assert str(caught.value) == message
+    assert complaint(DataError, api.corrupt, np.zeros((4, 4, 3), dtype=np.uint8), "jpeg", 1, boxes=boxes) == message
 
 
 # The package
@@ -506,9 +497,8 @@ def test_the_recipe_of_an_image(hoicli: Hoicli, tmp_path: Path) -> None:
                   "--corruption", "pixelate", "--severity", 3, tmp_path / "a.png")  # fmt: skip
     assert done.code == 0, done.err
     with PIL.Image.open(tmp_path / "out/pixelate/3/a.png") as written:
-        assert np.array_equal(
-            api.corrupt(pixels, "pixelate", 3, image_id="a", recipe="imagenet-c"), np.asarray(written)
-        )
+        shown = np.asarray(written)
+        assert np.array_equal(api.corrupt(pixels, "pixelate", 3, image_id="a", recipe="imagenet-c"), shown)
     with pytest.raises(UsageError, match="recipe imagenet-c has no constants for it, only for motion_blur"):
         api.corrupt(pixels, "vignette", 1, recipe="imagenet-c")
     with pytest.raises(UsageError, match="recipe='x': there is no such recipe; choose hoicli-1 or imagenet-c"):
@@ -580,16 +570,8 @@ def score(gt: str, preds: list[dict[str, object]]) -> float | None:
 def test_a_strict_type_checker_reads_the_signatures(tmp_path: Path) -> None:
     """In a user's own file, of the package as it is installed."""
     (tmp_path / "user.py").write_text(USER)
-    command = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--strict",
-        "--follow-imports=silent",
-        "--cache-dir",
-        str(ROOT / ".mypy_cache"),
-        "user.py",
-    ]
+    strict = ["--strict", "--follow-imports=silent", "--cache-dir", str(ROOT / ".mypy_cache")]
+    command = [sys.executable, "-m", "mypy", *strict, "user.py"]
     environment = {"MYPYPATH": str(ROOT), "PATH": ""}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     lines = [re.sub(r"^user\.py:\d+: ", "", line) for line in done.stdout.splitlines()]

@@ -18,10 +18,9 @@ import pytest
 
 import hoicli
 from hoicli.errors import DataError
-from tests.support.arrays import GT, PREDICTIONS, arrays, records
-from tests.support.project import EIGHT, FIXTURES, PATIENCE, ROOT, Hoicli
+from tests.support.kernel import arrays
+from tests.support.project import EIGHT, FIXTURES, GT, OTHER, PATIENCE, PREDICTIONS, ROOT, SAMPLE, Hoicli, records
 
-SAMPLE = FIXTURES / "sample"
 PHOTO = EIGHT / "images/HICO_test2015_00000001.jpg"
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed (hoicli[dev-torch])")
 
@@ -127,7 +126,7 @@ def test_without_arguments_a_script_says_how_it_is_called(script: str) -> None:
 
 @pytest.mark.skipif(find_spec("pandas") is None, reason="pandas is not installed (hoicli[dev-torch])")
 def test_a_table_of_pandas() -> None:
-    printed = run("frame.py", GT, PREDICTIONS, EIGHT / "other.jsonl").splitlines()
+    printed = run("frame.py", GT, PREDICTIONS, OTHER).splitlines()
     assert printed[3].split() == ["predictions", "1.94", "0.72", "2.31", "2.00", "0.72", "2.38"]
     assert printed[6].split() == ["inspect", "airplane", "0.000000", "1"]
 
@@ -209,9 +208,8 @@ def test_classes_in_place_of_released_evaluators() -> None:
     printed = [line for line in lines if line.startswith("mAP: ")]
     assert len(printed) == 2
     assert printed[0] == printed[1]
-    rows = hoicli.evaluate(
-        SAMPLE / "gt.jsonl.gz", SAMPLE / "baseline.jsonl.gz", protocol="inp-cc", split="rare_first"
-    ).rows
+    files = SAMPLE / "gt.jsonl.gz", SAMPLE / "baseline.jsonl.gz"
+    rows = hoicli.evaluate(*files, protocol="inp-cc", split="rare_first").rows
     values = {row["subset"]: f"{row['value']:.2f}" for row in rows}
     assert [line for line in lines if ": " in line and "mAP:" in line and not line.startswith("mAP")] == [
         f"zero-shot mAP: {values['unseen']}", f"seen mAP: {values['seen']}", f"full mAP: {values['full']}",

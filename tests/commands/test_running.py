@@ -20,11 +20,7 @@ from hoicli.cli import COMMANDS
 from hoicli.commands.doctor import schema_text
 from hoicli.io.opened_files import MARK
 from hoicli.records.result_rows import ROW_KEYS
-from tests.support.project import EIGHT, FIXTURES, PATIENCE, Hoicli, parsed, without_gt, written
-
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
-PAIR = ("--gt", GT, PREDICTIONS)
-
+from tests.support.project import GT, OTHER, PAIR, PATIENCE, PREDICTIONS, Hoicli, parsed, refusal, saved, without_gt
 
 # The contract
 
@@ -35,9 +31,8 @@ def test_the_signature_tells_settings_apart(hoicli: Hoicli) -> None:
 
     assert signature() == f"protocol:hico|data:hico|version:{__version__}"
     changed = signature("--top-k", "5", "--nms", "0.7", "--split", "UV", "--ignore-no-interaction")
-    assert changed == (
-        f"protocol:hico|data:hico|split:unseen_verb|noint:ignored|topk:5|nms:0.7/1/0.5|version:{__version__}"
-    )
+    options = "split:unseen_verb|noint:ignored|topk:5|nms:0.7/1/0.5"
+    assert changed == f"protocol:hico|data:hico|{options}|version:{__version__}"
 
 
 # Streams
@@ -50,25 +45,9 @@ def test_a_large_file_is_shared_out_and_gives_the_same_bytes(
     monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     monkeypatch.setattr("os.fork", forks)
-    marked = tmp_path / "marked.jsonl"
-    marked.write_bytes(MARK + PREDICTIONS.read_bytes())
+    marked = saved(tmp_path / "marked.jsonl", MARK + PREDICTIONS.read_bytes())
     assert hoicli("eval", "--per-class", "--gt", GT, marked).out == expected
     assert forks.call_count == 4
-    # a fault in the last share is told with its place in the whole file
-    broken = tmp_path / "broken.jsonl"
-    lines = PREDICTIONS.read_text().splitlines()
-    broken.write_text("\n".join([*lines[:-1], lines[-1].replace('"score"', '"skore"')]))
-    result = hoicli("eval", "--gt", GT, broken)
-    assert (result.code, result.out) == (1, "")
-    assert result.err == (
-        f"{broken}:7: hois[0].score: missing; every predicted interaction has a score (is this the ground truth? "
-        "answers of a model have none: hoicli convert --from vlm --scores ones)\n"
-    )
-    # an image that is in two shares is told with both lines
-    broken.write_text("\n".join([*lines, lines[0]]))
-    assert hoicli("eval", "--gt", GT, broken).err == (
-        f"{broken}:8: image_id: image 'HICO_test2015_00000001' is at {broken}:1 already; keep one line an image\n"
-    )
 
 
 @pytest.mark.parametrize(
@@ -126,10 +105,8 @@ def test_match_then_eval_gives_the_rows_of_eval(hoicli: Hoicli, tmp_path: Path, 
 
 
 def test_a_file_appears_whole_or_not_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
-    bad = tmp_path / "bad.jsonl"
-    bad.write_text(PREDICTIONS.read_text() + '{"image_id": 1}\n')
-    target = tmp_path / "matches.jsonl"
-    target.write_text("what was there before\n")
+    bad = saved(tmp_path / "bad.jsonl", PREDICTIONS.read_text() + '{"image_id": 1}\n')
+    target = saved(tmp_path / "matches.jsonl", "what was there before\n")
     assert hoicli("match", "--gt", GT, "-o", target, bad).code == 1
     assert target.read_text() == "what was there before\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.jsonl", "matches.jsonl"]
@@ -147,16 +124,12 @@ def test_upt_counts_in_all_images_unless_a_file_says_otherwise(hoicli: Hoicli, t
     """fredzzhang/hicodet HICODet skips the images in `empty`: what is predicted there never counts."""
     gt, predictions, own = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl", tmp_path / "own.json"
     fly: dict[str, Any] = {"subject": 0, "object": 1, "verb": "fly"}
-    kite: dict[str, Any] = {
-        "image_id": "0",
-        "boxes": [[0, 0, 9, 9], [20, 20, 39, 39]],
-        "labels": ["person", "kite"],
-        "hois": [fly],
-    }
+    boxes = {"boxes": [[0, 0, 9, 9], [20, 20, 39, 39]], "labels": ["person", "kite"]}
+    kite: dict[str, Any] = {"image_id": "0", **boxes, "hois": [fly]}
     empty = {"image_id": "empty", "boxes": [[0, 0, 9, 9]], "labels": ["person"], "hois": []}
     found = [{**kite, "image_id": name, "hois": [{**fly, "score": score}]} for name, score in (("0", 1), ("empty", 2))]
     for path, records in ((gt, [kite, empty]), (predictions, found)):
-        written(path, records)
+        saved(path, "\n".join(map(json.dumps, records)))
     own.write_text('{"name": "paired", "like": "upt", "images": "interactions"}')
     rows = parsed(hoicli("eval", "--per-class", "--protocol", f"upt,diag,{own}", "--gt", gt, predictions).out)
     aps = {row["protocol"]: row["value"] for row in rows if (row["metric"], row.get("object")) == ("AP", "kite")
@@ -178,10 +151,8 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
         result = hoicli("eval", "--tag", "model=m", "--tag", f"{key}=99", *PAIR)
         problem = f"--tag {key}: rows have a {key} of their own; choose another name"
         assert (result.code, result.out, result.err) == (2, "", f"hoicli: {problem}\n")
-    result = hoicli("compare", "--tag", "model=m", "--gt", GT, PREDICTIONS, EIGHT / "other.jsonl")
-    assert (result.code, result.out) == (2, "")
-    result = hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS, EIGHT / "other.jsonl")
-    assert (result.code, result.out) == (2, "")
+    refusal(hoicli("compare", "--tag", "model=m", "--gt", GT, PREDICTIONS, OTHER), 2)
+    refusal(hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS, OTHER), 2)
     assert hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS).code == 0
 
 
@@ -206,10 +177,7 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
             " [1].hoi_prediction[0].score: nothing (null, or missing) is no score; every interaction of b.jpg needs",
         ),
         (b'{\n  "image_id": 1\n}', "1: a JSON object over several lines; a record is one line (jq -c .)"),
-        (
-            pickle.dumps([{"filename": "x" * 100}])[:50],
-            " is cut off, or no readable pickle (pickle data was",
-        ),
+        (pickle.dumps([{"filename": "x" * 100}])[:50], " is cut off, or no readable pickle (pickle data was"),
         (b'[{"filename": "a.jpg", "predictions": [', " [0]: not readable (the list breaks off)"),
         (b'{"annotations": [], "classes"', "1: not JSON (unexpected end of data"),
         (b"\x80\x04]q\x00.", " not a format hoicli knows (nothing in this pickle tells its format)"),
@@ -218,23 +186,18 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
     ],
 )
 def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "p.jsonl"
-    path.write_bytes(content)
+    path = saved(tmp_path / "p.jsonl", content)
     sound = content.startswith(b'{"image_id": "x"')  # as ground truth
     for words in (("--gt", GT, path), *([] if sound else [("--gt", path, PREDICTIONS)])):
-        result = hoicli("eval", *words)
-        assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-        assert result.err.startswith(f"{path}:")
-        assert message in result.err or (words[1] == path and not content)
+        said = refusal(hoicli("eval", *words))
+        assert said.startswith(f"{path}:")
+        assert message in said or (words[1] == path and not content)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ("eval", "--protocol", "hoco,upt,x"),
-            "hoicli: --protocol: unknown 'hoco', 'x'; choose from all, hico, hico-ko,",
-        ),
+        (("eval", "--protocol", "hoco,upt,x"), "hoicli: --protocol: unknown 'hoco', 'x'; choose from all,"),
         (("eval", "--split", "rare_last"), "hoicli: --split rare_last: hico has uc0, uc1,"),
         (
             ("eval", "--split", "rare"),
@@ -276,10 +239,7 @@ def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content:
     ],
 )
 def test_a_wrong_call_is_one_clear_line(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:
-    result = hoicli(*arguments)
-    assert (result.code, result.out) == (2, "")
-    assert result.err.count("\n") == 1
-    assert result.err.startswith(message)
+    assert f"{refusal(hoicli(*arguments), 2)}\n".startswith(message)
 
 
 def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
@@ -293,7 +253,7 @@ def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
         ("eval",), ("match",), ("diagnose",), ("pairstats",), ("recall",), ("curves",), ("confusion",),
         ("audit",),
         ("compare", "--name", "a,b", PREDICTIONS), ("shoe-sim", "--backend", "wordnet:wup"),
-        ("shoe-eval", "--sim", FIXTURES / "shoe/sim.jsonl"),
+        ("shoe-eval", "--sim", "lexical"),
     ],
     ids=lambda command: str(command[0]),
 )  # fmt: skip
@@ -320,7 +280,7 @@ def test_the_list_of_commands_has_them_all(hoicli: Hoicli) -> None:
 def test_a_mistake_in_a_table_of_hoicli_says_what_to_write(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
     """To who is adding to it: there is nobody to report it to."""
     monkeypatch.setattr("hoicli.records.result_rows.SIGNATURE_KEYS", ("version",))
-    result = hoicli("eval", "--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
+    result = hoicli("eval", "--gt", GT, PREDICTIONS)
     said = "hoicli: internal error: a signature has data, gt, listed, protocol"
     assert result.err.splitlines()[-1] == f"{said}; add it to SIGNATURE_KEYS of hoicli/records/result_rows.py"
 
@@ -357,8 +317,8 @@ def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["eval", "match", "recall", "validate", "shoe-eval --sim lexical"])
 def test_two_models_are_no_shards_of_one_dump(command: str, hoicli: Hoicli) -> None:
     """An image in two files names both lines, and what to do with two models; in one file one of the lines goes."""
-    one, other = EIGHT / "predictions.jsonl", EIGHT / "other.jsonl"
-    result = hoicli(*command.split(), "--gt", EIGHT / "gt.jsonl", one, other)
+    one, other = PREDICTIONS, OTHER
+    result = hoicli(*command.split(), "--gt", GT, one, other)
     assert result.code == 1
     said = result.out + result.err
     assert f"{other}:1: image_id: image 'HICO_test2015_00000001' is at {one}:1 already" in said
@@ -366,7 +326,7 @@ def test_two_models_are_no_shards_of_one_dump(command: str, hoicli: Hoicli) -> N
 
 
 def test_several_files_are_models_elsewhere(hoicli: Hoicli) -> None:
-    files = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", EIGHT / "other.jsonl")
+    files = ("--gt", GT, PREDICTIONS, OTHER)
     for command in ("diagnose", "curves", "confusion", "pairstats", "audit", "compare"):
         result = hoicli(command, *files, "--format", "jsonl")
         assert result.code == 0
@@ -389,8 +349,7 @@ def test_several_files_are_models_elsewhere(hoicli: Hoicli) -> None:
 )
 def test_skipping_everything_is_an_error(hoicli: Hoicli, tmp_path: Path, words: str) -> None:
     """And leaves nothing: its numbers and pictures would be of no predictions."""
-    bad = tmp_path / "bad.jsonl"
-    bad.write_text("{bad\n")
+    bad = saved(tmp_path / "bad.jsonl", "{bad\n")
     places = {"GT": str(GT), "DIR": str(tmp_path / "shown"), "OUT": str(tmp_path / "out.jsonl")}
     result = hoicli(*(places.get(word, word) for word in words.split()), "--on-error", "skip", bad)
     assert (result.code, result.out) == (1, "")

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from hoicli.vocabulary import datasets
-from tests.support.project import EIGHT, FIXTURES, Hoicli
+from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, Hoicli, saved
 
 OWN = FIXTURES / "own/site.json"
 DATASETS = {
-    "hico": (EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", ()),
+    "hico": (GT, PREDICTIONS, ()),
     "vcoco": (FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl", ("--dataset", "vcoco")),
     "swig": (FIXTURES / "swig/gt.jsonl", FIXTURES / "swig/predictions.jsonl", ("--dataset", "swig")),
     "own": (FIXTURES / "own/gt.jsonl", FIXTURES / "own/predictions.jsonl", ("--dataset", str(OWN))),
@@ -188,8 +188,7 @@ def test_in_whatever_way_the_lines_come(
     assert len(expected) > 3 if call.folder else expected[""]
     for lines in (truth, *streams):
         chance.shuffle(lines)
-    zipped = tmp_path / "truth"  # known by its bytes, whatever its name
-    zipped.write_bytes(gzip.compress(b"".join(truth)))
+    zipped = saved(tmp_path / "truth", gzip.compress(b"".join(truth)))
     if call.one:
         first, *_ = streams
         shards = [written(tmp_path / "x.jsonl", first[::3]), written(tmp_path / "y.jsonl.gz", first[1::3])]

@@ -32,9 +32,8 @@ from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds, resample, swap_outputs
 from tests.support import strategies
 from tests.support.kernel import HICO, Given, evaluate, ground_truth, lines, tally
-from tests.support.project import EIGHT, Hoicli, parsed
+from tests.support.project import GT, OTHER, PREDICTIONS, Data, Hoicli, Record, parsed, refusal, saved
 
-Record = dict[str, Any]
 EVERY = chosen_protocols(["all"], "hico")
 """The shares of the runs of two models of one run each."""
 
@@ -63,7 +62,7 @@ def copies(records: Sequence[Record], weights: dict[str, int]) -> list[Record]:
 
 
 @given(strategies.datasets(), st.lists(st.integers(0, 3), min_size=4, max_size=4))
-def test_weights_are_copies_of_images(data: tuple[list[Record], list[Record]], weights: list[int]) -> None:
+def test_weights_are_copies_of_images(data: Data, weights: list[int]) -> None:
     truth, predictions = data
     without_ties(predictions)
     ids, lists = ranked(truth, predictions)
@@ -79,9 +78,7 @@ def test_weights_are_copies_of_images(data: tuple[list[Record], list[Record]], w
 
 
 @given(strategies.datasets(), strategies.datasets())
-def test_interleaved_lists_are_each_model_again(
-    data: tuple[list[Record], list[Record]], other: tuple[list[Record], list[Record]]
-) -> None:
+def test_interleaved_lists_are_each_model_again(data: Data, other: Data) -> None:
     truth, predictions = data
     known = {record["image_id"] for record in truth}
     rivals = [record for record in other[1] if record["image_id"] in known]
@@ -98,7 +95,7 @@ def test_interleaved_lists_are_each_model_again(
 
 
 @given(strategies.datasets())
-def test_leaving_an_image_out_is_evaluating_without_it(data: tuple[list[Record], list[Record]]) -> None:
+def test_leaving_an_image_out_is_evaluating_without_it(data: Data) -> None:
     truth, predictions = data
     ids, lists = ranked(truth, predictions)
     members = np.arange(len(HICO.interactions))
@@ -125,7 +122,7 @@ def diagnosis(truth: Sequence[Record], predictions: Sequence[Record]) -> Diagnos
 
 
 @given(strategies.datasets())
-def test_every_oracle_ranks_as_it_counts(data: tuple[list[Record], list[Record]]) -> None:
+def test_every_oracle_ranks_as_it_counts(data: Data) -> None:
     truth, predictions = data
     found = diagnosis(truth, predictions)
     ids = sorted(record["image_id"] for record in truth)
@@ -224,21 +221,20 @@ def test_image_differences_add_up_where_each_image_has_its_own_class() -> None:
 # ---------------------------------------------------------------------------------------------------------------------
 # the commands
 
-GT, PREDS, OTHER = (EIGHT / name for name in ("gt.jsonl", "predictions.jsonl", "other.jsonl"))
 GATE = ("--fail-if-worse",)
 
 
 @pytest.mark.parametrize("words", [(), ("--per-class",), ("--iou", "0.3")])
 def test_recall_is_told_and_a_row_beside_the_classes(hoicli: Hoicli, words: tuple[str, ...]) -> None:
-    done = hoicli("compare", "--gt", GT, "--bootstrap", 0, "--no-errors", *words, PREDS, OTHER)
+    done = hoicli("compare", "--gt", GT, "--bootstrap", 0, "--no-errors", *words, PREDICTIONS, OTHER)
     assert "(mean max recall 2.00 to 1.83)" in done.err
     assert any(row["metric"] == "mean_max_recall" for row in parsed(done.out)) == ("--per-class" in words)
     assert ("(hico, IoU 0.3: 1.94 to 1.75)" in done.err) == ("--iou" in words)
 
 
 def test_eval_gives_every_map_an_interval(hoicli: Hoicli) -> None:
-    plain = parsed(hoicli("eval", "--gt", GT, "--metric", "mean_max_recall", PREDS).out)
-    rows = parsed(hoicli("eval", "--gt", GT, "--bootstrap", 200, "--per-class", PREDS).out)
+    plain = parsed(hoicli("eval", "--gt", GT, "--metric", "mean_max_recall", PREDICTIONS).out)
+    rows = parsed(hoicli("eval", "--gt", GT, "--bootstrap", 200, "--per-class", PREDICTIONS).out)
     means = [row for row in rows if "verb" not in row]
     assert [(row["metric"], row["subset"], row["value"]) for row in means] == [
         (row["metric"], row["subset"], row["value"]) for row in plain
@@ -261,13 +257,13 @@ def test_intervals_depend_on_the_seed_and_on_nothing_else(
     def run(*arguments: object) -> str:
         return hoicli("eval", "--gt", GT, "--bootstrap", 100, "--per-class", *arguments).out
 
-    whole = run(PREDS)
-    records = PREDS.read_bytes().splitlines(keepends=True)
+    whole = run(PREDICTIONS)
+    records = PREDICTIONS.read_bytes().splitlines(keepends=True)
     parts = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
     parts[0].write_bytes(b"".join(records[:3]))
     parts[1].write_bytes(b"".join(reversed(records[3:])))
     assert run(*reversed(parts)) == whole
-    assert run("--seed", 1, PREDS) != whole
+    assert run("--seed", 1, PREDICTIONS) != whole
     forked: list[int] = []
     monkeypatch.setattr("hoicli.resampling.rounds.WORTH_FORKING", 0)
 
@@ -276,7 +272,7 @@ def test_intervals_depend_on_the_seed_and_on_nothing_else(
         return plain()
 
     monkeypatch.setattr("hoicli.io.forks.os.fork", fork)
-    assert run(PREDS) == whole
+    assert run(PREDICTIONS) == whole
     assert bool(forked) == (sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1)
 
 
@@ -287,10 +283,10 @@ def compared(hoicli: Hoicli, *arguments: object, gt: Path = GT, rounds: int = 10
 
 
 def test_compare_says_what_changed(hoicli: Hoicli) -> None:
-    rows = compared(hoicli, "--protocol", "qpic,diag", PREDS, OTHER)
+    rows = compared(hoicli, "--protocol", "qpic,diag", PREDICTIONS, OTHER)
     metrics = {row["metric"] for row in rows}
     assert metrics >= {"mAP", "mAP_diff", "AP_diff", "image_diff", "count_diff", "delta_mAP_diff"}
-    for name, path in (("predictions", PREDS), ("other", OTHER)):
+    for name, path in (("predictions", PREDICTIONS), ("other", OTHER)):
         alone = parsed(hoicli("eval", "--gt", GT, "--protocol", "qpic,diag", "--bootstrap", 100, path).out)
         mine = [row | {"tags": {}} for row in rows if row["tags"] == {"model": name}]
         assert mine == alone
@@ -311,9 +307,8 @@ def test_compare_says_what_changed(hoicli: Hoicli) -> None:
 
 
 def test_a_model_is_not_different_from_itself(hoicli: Hoicli, tmp_path: Path) -> None:
-    again = tmp_path / "again.jsonl"
-    again.write_bytes(PREDS.read_bytes())
-    for row in compared(hoicli, "--per-class", PREDS, again):
+    again = saved(tmp_path / "again.jsonl", PREDICTIONS.read_bytes())
+    for row in compared(hoicli, "--per-class", PREDICTIONS, again):
         if row["metric"].endswith("_diff"):
             assert row["value"] == 0
             assert row["p"] in (1.0, None)
@@ -334,7 +329,7 @@ def test_the_scale_of_one_models_scores_changes_nothing(hoicli: Hoicli, tmp_path
             for hoi in record["hois"]:
                 hoi["score"] = hoi["score"] ** 3 / 7
             stream.write(orjson.dumps(record) + b"\n")
-    assert unscaled(compared(hoicli, PREDS, scaled)) == unscaled(compared(hoicli, PREDS, OTHER))
+    assert unscaled(compared(hoicli, PREDICTIONS, scaled)) == unscaled(compared(hoicli, PREDICTIONS, OTHER))
 
 
 def test_the_other_way_round_is_the_negative(hoicli: Hoicli) -> None:
@@ -343,7 +338,7 @@ def test_the_other_way_round_is_the_negative(hoicli: Hoicli) -> None:
         found = compared(hoicli, "--per-class", "--top", 100, *paths)
         return {tuple(row.get(key) for key in keys): row for row in found if row["metric"].endswith("_diff")}
 
-    there, back = differences(PREDS, OTHER), differences(OTHER, PREDS)
+    there, back = differences(PREDICTIONS, OTHER), differences(OTHER, PREDICTIONS)
     assert there.keys() == back.keys()
     for key, row in there.items():
         assert row["value"] == pytest.approx(-back[key]["value"], abs=1e-12)
@@ -354,14 +349,13 @@ def test_the_other_way_round_is_the_negative(hoicli: Hoicli) -> None:
 
 
 def test_no_resamples_are_no_intervals(hoicli: Hoicli) -> None:
-    quick = compared(hoicli, "--per-class", PREDS, OTHER, rounds=0)
-    sure = compared(hoicli, "--per-class", PREDS, OTHER, rounds=50)
+    quick = compared(hoicli, "--per-class", PREDICTIONS, OTHER, rounds=0)
+    sure = compared(hoicli, "--per-class", PREDICTIONS, OTHER, rounds=50)
     assert "classes_better" in {row["metric"] for row in sure}
 
     def key(row: Record) -> tuple[Any, ...]:
-        return tuple(
-            str(row.get(name)) for name in ("metric", "subset", "verb", "object", "error", "oracle", "tags", "image_id")
-        )
+        names = ("metric", "subset", "verb", "object", "error", "oracle", "tags", "image_id")
+        return tuple(str(row.get(name)) for name in names)
 
     tested = {key(row): row for row in sure if not row["metric"].startswith("classes_")}
     assert {key(row) for row in quick} == tested.keys()
@@ -377,10 +371,8 @@ def test_classes_come_by_p_then_size_then_name(hoicli: Hoicli, tmp_path: Path) -
     sides: dict[str, list[Record]] = {"gt": [], "a": [], "b": []}
     place = {"kite": 1, "dog": 2, "boat": 3}
     verbs = {"kite": "fly", "dog": "walk", "boat": "row"}
-    scene = {
-        "boxes": [[0, 0, 9, 9], *([20 * at, 20, 20 * at + 9, 39] for at in range(1, 4))],
-        "labels": ["person", *place],
-    }
+    boxes = [[0, 0, 9, 9], *([20 * at, 20, 20 * at + 9, 39] for at in range(1, 4))]
+    scene = {"boxes": boxes, "labels": ["person", *place]}
     for number in range(12):
         of_b = ["kite", *(["dog"] if number % 2 else []), "boat"]
         for name, found in (("gt", list(place)), ("a", ["boat"]), ("b", of_b)):
@@ -391,9 +383,8 @@ def test_classes_come_by_p_then_size_then_name(hoicli: Hoicli, tmp_path: Path) -
     for name, records in sides.items():
         paths.append(tmp_path / f"{name}.jsonl")
         paths[-1].write_text("".join(json.dumps(record) + "\n" for record in records))
-    result = hoicli(
-        "compare", "--gt", paths[0], "--per-class", "--bootstrap", 200, "--no-errors", "--protocol", "qpic", *paths[1:]
-    )
+    options = ("--per-class", "--bootstrap", 200, "--no-errors", "--protocol", "qpic")
+    result = hoicli("compare", "--gt", paths[0], *options, *paths[1:])
     rows = parsed(result.out)
     classes = [row for row in rows if row["metric"] == "AP_diff"]
     assert [row["verb"] for row in classes] == ["fly", "walk", "row"]
@@ -448,32 +439,32 @@ def test_a_gate_ends_with_3_where_the_model_is_worse(hoicli: Hoicli, tmp_path: P
 
 
 def test_what_is_wrong_with_a_stream_comes_before_any_note(hoicli: Hoicli, tmp_path: Path) -> None:
-    broken = tmp_path / "broken.jsonl"
-    broken.write_text(OTHER.read_text().replace('"score"', '"skore"'))
-    result = hoicli("compare", "--gt", GT, PREDS, broken)
-    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-    assert result.err.startswith(f"{broken}:1: hois[0].score: missing")
+    broken = saved(tmp_path / "broken.jsonl", OTHER.read_text().replace('"score"', '"skore"'))
+    assert refusal(hoicli("compare", "--gt", GT, PREDICTIONS, broken)).startswith(f"{broken}:1: hois[0].score: missing")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("compare", "--gt", GT, PREDS), "two or more streams"),
-        (("compare", "--gt", GT, PREDS, PREDS), "is given twice: names must differ"),
-        (("diagnose", "--gt", GT, "--name", "a,a", PREDS, OTHER), "--name: a, a: names must differ"),
+        (("compare", "--gt", GT, PREDICTIONS), "two or more streams"),
+        (("compare", "--gt", GT, PREDICTIONS, PREDICTIONS), "is given twice: names must differ"),
+        (("diagnose", "--gt", GT, "--name", "a,a", PREDICTIONS, OTHER), "--name: a, a: names must differ"),
         (
-            ("compare", "--gt", GT, "--bootstrap", "1", PREDS, OTHER),
+            ("compare", "--gt", GT, "--bootstrap", "1", PREDICTIONS, OTHER),
             "--bootstrap 1: give a whole number from 2 to 100,000, or 0 for none",
         ),
         (("compare", "--gt", "-", "-", OTHER), "stdin (-) can be read only once"),
-        (("compare", "--gt", GT, "--margin", "1", PREDS, OTHER), "--margin 1: goes with --fail-if-worse"),
-        (("compare", "--gt", GT, *GATE, "--margin", "-1", PREDS, OTHER), "--margin -1: give a number of at least 0"),
-        (("compare", "--gt", GT, *GATE, "--margin", "nan", PREDS, OTHER), "--margin nan: give a number of at least 0"),
-        (("compare", "--gt", GT, *GATE, "--bootstrap", "0", PREDS, OTHER), "leave --bootstrap 0 out"),
+        (("compare", "--gt", GT, "--margin", "1", PREDICTIONS, OTHER), "--margin 1: goes with --fail-if-worse"),
+        (
+            ("compare", "--gt", GT, *GATE, "--margin", "-1", PREDICTIONS, OTHER),
+            "--margin -1: give a number of at least 0",
+        ),
+        (
+            ("compare", "--gt", GT, *GATE, "--margin", "nan", PREDICTIONS, OTHER),
+            "--margin nan: give a number of at least 0",
+        ),
+        (("compare", "--gt", GT, *GATE, "--bootstrap", "0", PREDICTIONS, OTHER), "leave --bootstrap 0 out"),
     ],
 )
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[object, ...], message: str) -> None:
-    result = hoicli(*arguments)
-    assert (result.code, result.out) == (2, "")
-    assert message in result.err
-    assert result.err.count("\n") == 1
+    assert message in refusal(hoicli(*arguments), 2)

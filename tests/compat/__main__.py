@@ -10,18 +10,16 @@ from pathlib import Path
 
 import hoicli
 from tests.compat.test_compat import HERE, numbers
-from tests.support.project import EIGHT, FIXTURES
-
-VCOCO = FIXTURES / "vcoco"
+from tests.support.project import FIXTURES, GT, OTHER, PREDICTIONS, VCOCO
 
 
 def write(folder: Path) -> None:
     """One file of each kind, and the numbers that the commands make of them."""
     folder.mkdir()
     for name, source in {
-        "gt.jsonl": EIGHT / "gt.jsonl",
-        "predictions.jsonl": EIGHT / "predictions.jsonl",
-        "other.jsonl": EIGHT / "other.jsonl",
+        "gt.jsonl": GT,
+        "predictions.jsonl": PREDICTIONS,
+        "other.jsonl": OTHER,
         "vcoco_gt.jsonl": VCOCO / "ground_truth.jsonl",
         "vcoco_predictions.jsonl": VCOCO / "predictions.jsonl",
         "dataset.json": FIXTURES / "own/site.json",

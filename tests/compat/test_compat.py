@@ -33,14 +33,17 @@ MOVED: dict[tuple[str, str], dict[str, float]] = {
         "diag/pair_precision/non_rare": 100 * 8 / 24,
         "diag/pair_precision_own_images/non_rare": 100 * 8 / 24,
         "diag/neg_share/full": 100 * 9 / 24,
-    },
+    }
 }
 """What a later release computes otherwise, on purpose; CHANGELOG.md says why."""
 
 
 def numbers(folder: Path) -> dict[str, dict[str, Any]]:
     """What the commands that read each kind make of a release's files."""
-    gt, predictions = folder / "gt.jsonl", folder / "predictions.jsonl"
+    (gt, predictions), of_vcoco, of_own, of_shoe = (
+        (folder / f"{kind}gt.jsonl", folder / f"{kind}predictions.jsonl")
+        for kind in ("", "vcoco_", "dataset_", "shoe_")
+    )
     results = {
         "eval": hoicli.evaluate(gt, predictions, protocol="all"),
         "eval of matches": hoicli.evaluate(predictions=folder / "match.jsonl"),
@@ -48,14 +51,10 @@ def numbers(folder: Path) -> dict[str, dict[str, Any]]:
         "diagnose": hoicli.diagnose(gt, [predictions]),
         "pairstats": hoicli.pairstats(gt, [predictions]),
         "compare": hoicli.compare(gt, [predictions, folder / "other.jsonl"], bootstrap=50),
-        "vcoco": hoicli.evaluate(folder / "vcoco_gt.jsonl", folder / "vcoco_predictions.jsonl", dataset="vcoco"),
+        "vcoco": hoicli.evaluate(*of_vcoco, dataset="vcoco"),
         "vcoco of matches": hoicli.evaluate(predictions=folder / "vcoco_match.jsonl"),
-        "own": hoicli.evaluate(
-            folder / "dataset_gt.jsonl", folder / "dataset_predictions.jsonl", dataset=str(folder / "dataset.json")
-        ),
-        "shoe": hoicli.shoe_eval(
-            folder / "shoe_gt.jsonl", folder / "shoe_predictions.jsonl", sim=folder / "similarity.jsonl"
-        ),
+        "own": hoicli.evaluate(*of_own, dataset=str(folder / "dataset.json")),
+        "shoe": hoicli.shoe_eval(*of_shoe, sim=folder / "similarity.jsonl"),
         "robust": hoicli.robust(folder / "rows.jsonl"),
     }
     return {name: result.to_dict(drop_none=False) for name, result in results.items()}

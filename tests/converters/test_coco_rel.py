@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import EIGHT, FIXTURES, Hoicli, changed, dumped, parsed
+from tests.support.project import EIGHT, GRAPHS, Hoicli, changed, dumped, parsed, refusal, saved
 
-GRAPHS = FIXTURES / "graphs"
 FILE = GRAPHS / "foreign/_annotations.coco.json"
 GT, PREDICTIONS, DATASET = GRAPHS / "gt.jsonl", GRAPHS / "predictions.jsonl", GRAPHS / "dataset.json"
 HICO = EIGHT / "gt.jsonl"
@@ -88,8 +87,7 @@ def test_names_of_another_dataset(hoicli: Hoicli) -> None:
 )
 def test_a_broken_file_is_one_line(hoicli: Hoicli, tmp_path: Path, change: Change, message: str) -> None:
     path = changed(FILE, tmp_path / "graphs.json", change)
-    result = hoicli("convert", path)
-    assert (result.code, result.out, result.err) == (1, "", f"{path}{message}\n")
+    assert refusal(hoicli("convert", path)) == f"{path}{message}"
 
 
 def test_relations_and_boxes_of_nothing_are_counted(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -112,8 +110,7 @@ def test_relations_and_boxes_of_nothing_are_counted(hoicli: Hoicli, tmp_path: Pa
 
 
 def test_two_images_of_one_number(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "gt.jsonl"
-    path.write_text(GT.read_text().replace('"img_id":2', '"img_id":1'))
+    path = saved(tmp_path / "gt.jsonl", GT.read_text().replace('"img_id":2', '"img_id":1'))
     out = tmp_path / "out.json"
     result = hoicli("convert", "--to", "coco-rel", path, "-o", out)
     assert (result.code, out.exists()) == (1, False)

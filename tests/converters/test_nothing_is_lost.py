@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.foreign import Fixture, Record, fixtures
-from tests.support.project import FIXTURES, Hoicli, Result
+from tests.foreign import Fixture, fixtures
+from tests.support.project import FIXTURES, Hoicli, Record, Result
 
 NAMES = [f"{folder}{name}.jpg" for folder in ("", "a/", "a/b/", "b\\", "test2015/") for name in ("x_1", "x_2", "y_3")]
 NUMBERED = "the file numbers its images, --image-list names them"

@@ -19,9 +19,8 @@ from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.datasets import load
-from tests.support.project import EIGHT, FIXTURES, Hoicli, dumped, triplets_of
+from tests.support.project import EIGHT, FOREIGN, Hoicli, dumped, saved, triplets_of
 
-FOREIGN = FIXTURES / "foreign"
 PREDICTIONS: list[Record] = [orjson.loads(line) for line in (EIGHT / "predictions.jsonl").read_bytes().splitlines()]
 ROW = [245, 0.5, 1, 2, 30, 40, 5.5, 6.5, 70.25, 80]
 PAIR = {"h_box": [1, 2, 30, 40], "o_box": [5.5, 6.5, 70.25, 80], "o_label": 13, "hoi_score_inter": 0.5}
@@ -50,9 +49,7 @@ def refusal(path: Path, name: str, *, images: list[str] | None = None) -> str:
 
 
 def pickled(folder: Path, content: Any) -> Path:
-    path = folder / "dump.pkl"
-    path.write_bytes(pickle.dumps(content))
-    return path
+    return saved(folder / "dump.pkl", pickle.dumps(content))
 
 
 def as_json(folder: Path, content: Any) -> Path:
@@ -166,7 +163,7 @@ def test_an_unknown_number_has_its_first_place(tmp_path: Path) -> None:
     assert refusal(pickled(tmp_path, content), "inpcc").startswith(".keys[17][1]: image number 1000000 is not among")
 
 
-NAN, INF = float("nan"), float("inf")
+NAN = float("nan")
 
 ROW_PROBLEMS = {
     "an id too high": ([600, *ROW[1:]], "[42][1]: id 600, but there are 600, counted from 0"),
@@ -271,5 +268,5 @@ def test_the_command_says_what_it_assumes(hoicli: Hoicli) -> None:
     result = hoicli("convert", path)
     assert result.err.splitlines()[:1] == [
         f"hoicli: {path} names images by number only: taking HICO-DET test numbers "
-        "(1 is HICO_test2015_00000001); --image-list for another set",
+        "(1 is HICO_test2015_00000001); --image-list for another set"
     ]

@@ -25,9 +25,8 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import path_of
 from hoicli.vocabulary.datasets import load
 from tests.foreign.arrays import last_pixels, matlab_file
-from tests.support.project import EIGHT, FIXTURES, Hoicli, dumped, triplets_of
+from tests.support.project import EIGHT, FOREIGN, GT, Hoicli, complaint, dumped, refusal, saved, triplets_of
 
-FOREIGN = FIXTURES / "foreign"
 VOCABULARY = load("hico")
 Records = list[dict[str, Any]]
 
@@ -38,11 +37,10 @@ def lines(path: Path) -> Records:
 
 PREDICTIONS = lines(EIGHT / "predictions.jsonl")
 OF_LAST_PIXELS = [
-    {**record, "boxes": [last_pixels(box) for box in record["boxes"]], "caveats": ["last_pixels"]}
-    for record in PREDICTIONS
+    {**one, "boxes": list(map(last_pixels, one["boxes"])), "caveats": ["last_pixels"]} for one in PREDICTIONS
 ]
 """The same as UPT would write them to its .mat files."""
-IMAGES = [record["image_id"] for record in lines(EIGHT / "gt.jsonl")]
+IMAGES = [record["image_id"] for record in lines(GT)]
 
 
 def context_of(images: list[str] | None = None, *, skip: bool = False) -> tuple[Context, list[str]]:
@@ -151,9 +149,7 @@ def test_cdn_example(tmp_path: Path) -> None:
 )
 def test_cdn_errors(item: Any, message: str, tmp_path: Path) -> None:
     path = dumped(tmp_path / "cdn.json", [cdn_item(), item, cdn_item()])
-    with pytest.raises(DataError) as error:
-        convert(path, "cdn")
-    assert str(error.value) == f"{path}: [1]{message}"
+    assert complaint(DataError, convert, path, "cdn") == f"{path}: [1]{message}"
     context, _ = context_of(skip=True)
     assert len(convert(path, "cdn", context)) == 2
     assert context.policy.skipped == 1
@@ -171,9 +167,7 @@ def test_what_is_no_whole_number(number: Any) -> None:
 @pytest.mark.parametrize("name", ["", "   "])
 def test_an_image_without_a_name(name: str, tmp_path: Path, hoicli: Hoicli) -> None:
     path = dumped(tmp_path / "dump.json", [cdn_item(filename=name)])
-    result = hoicli("convert", path)
-    assert (result.code, result.out) == (1, "")
-    assert ": image_id: empty; give the image's file name" in result.err
+    assert ": image_id: empty; give the image's file name" in refusal(hoicli("convert", path))
 
 
 def test_a_name_loses_picture_endings_only(tmp_path: Path, hoicli: Hoicli) -> None:
@@ -226,7 +220,7 @@ def test_cdn_json_of_ground_truth_is_refused(tmp_path: Path) -> None:
     context = context_of()[0]
     context.target = "cdn-json"
     with pytest.raises(DataError) as error:
-        hoi_lists.write(lines(EIGHT / "gt.jsonl"), str(tmp_path / "cdn.json"), context)
+        hoi_lists.write(lines(GT), str(tmp_path / "cdn.json"), context)
     problem = "hois[0].score: missing; --to cdn-json writes predictions (is this the ground truth?)"
     assert str(error.value) == f"image HICO_test2015_00000001: {problem}"
     assert list(tmp_path.iterdir()) == []
@@ -337,9 +331,7 @@ def test_ppdm_counts_interactions_without_boxes(tmp_path: Path) -> None:
 )
 def test_ppdm_errors(item: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = dumped(tmp_path / "predictions.json", [item])
-    with pytest.raises(DataError) as error:
-        convert(path, "ppdm")
-    assert str(error.value) == f"{path}: {message}"
+    assert complaint(DataError, convert, path, "ppdm") == f"{path}: {message}"
 
 
 # detections_XX.mat: reading
@@ -401,9 +393,8 @@ def test_mat_without_images_takes_the_test_list(folder: Path) -> None:
     context, said = context_of()
     context.vocabulary = replace(VOCABULARY, test_images=tuple(IMAGES))
     assert by_image(convert(folder, "mat", context)) == by_image(OF_LAST_PIXELS, IMAGES)
-    assert said[0] == (
-        f"{folder}: columns joined with the 8 images of the HICO-DET test list by position (--image-list for others)"
-    )
+    joined = "columns joined with the 8 images of the HICO-DET test list by position"
+    assert said[0] == f"{folder}: {joined} (--image-list for others)"
 
 
 def test_mat_counts_must_agree(folder: Path) -> None:
@@ -474,17 +465,14 @@ def test_mat_without_detections_is_announced(folder: Path) -> None:
 def cut(tmp_path: Path) -> Path:
     """results.json with its fifth image cut off."""
     data = (FOREIGN / "results.json").read_bytes()
-    path = tmp_path / "cut.json"
-    path.write_bytes(data[: data.index(b"_00000005") + 40])
-    return path
+    return saved(tmp_path / "cut.json", data[: data.index(b"_00000005") + 40])
 
 
 def test_command_keeps_what_came_before_a_cut(hoicli: Hoicli, cut: Path) -> None:
     result = hoicli("convert", "--from", "cdn", cut, "--on-error", "skip")
     assert result.code == 0
-    assert [orjson.loads(line)["image_id"] for line in result.out.splitlines()] == [
-        record["image_id"] for record in PREDICTIONS[:4]
-    ]
+    ids = [record["image_id"] for record in PREDICTIONS[:4]]
+    assert [orjson.loads(line)["image_id"] for line in result.out.splitlines()] == ids
     assert "4 images, 17 boxes, 22 triplets" in result.err
     error = f"{cut}: [4]: not readable (the list breaks off), and nothing after it was read; write the file again"
     assert f"hoicli: skipped 1 item; the first: {error}\n" in result.err

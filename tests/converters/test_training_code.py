@@ -18,11 +18,10 @@ from hoicli.converters.formats import detect
 from hoicli.vocabulary.datasets import load
 from tests.foreign.arrays import matlab_file
 from tests.foreign.lists import items
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, triplets_of
+from tests.support.project import EIGHT, FIXTURES, GT, SWIG, Hoicli, dumped, parsed, saved, triplets_of
 
-TRUTH, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
+TRUTH, PREDICTIONS = GT, EIGHT / "predictions.jsonl"
 IMAGES = [record["image_id"] for record in parsed(TRUTH.read_text())]
-SWIG = FIXTURES / "swig"
 FIX = "give --image-list: ground truth in the order of the items, or a list of names"
 
 Records = list[dict[str, Any]]
@@ -77,12 +76,10 @@ def test_a_list_without_names_is_joined_by_position(hoicli: Hoicli, nameless: Pa
 def test_a_list_without_names_needs_its_order(hoicli: Hoicli, nameless: Path, tmp_path: Path) -> None:
     """Its order is that of the project's own file, which need not be by name."""
     assert hoicli("convert", nameless).err == f"{nameless}: names no images; {FIX}\n"
-    shorter = tmp_path / "shorter.txt"
-    shorter.write_text("\n".join(IMAGES[1:]))
+    shorter = saved(tmp_path / "shorter.txt", "\n".join(IMAGES[1:]))
     problem = f"{nameless}: 8 items, but --image-list has 7; {FIX}\n"
     assert hoicli("convert", nameless, "--image-list", shorter).err == problem
-    subset = tmp_path / "subset.jsonl"
-    subset.write_text("".join(TRUTH.read_text().splitlines(keepends=True)[:5]))
+    subset = saved(tmp_path / "subset.jsonl", "".join(TRUTH.read_text().splitlines(keepends=True)[:5]))
     assert hoicli("eval", "--gt", subset, nameless).err == problem.replace("--image-list has 7", "--gt has 5")
 
 
@@ -99,8 +96,7 @@ def test_a_v_coco_list_without_names(hoicli: Hoicli, tmp_path: Path) -> None:
     assert [(record["image_id"], record["hois"][0]["role"]) for record in parsed(result.out)] == [
         (328, "obj"), (42, "obj"),
     ]  # fmt: skip
-    people = tmp_path / "people.json"
-    people.write_text(json.dumps([{"person_box": [0, 0, 9, 9], "hold_agent": 0.5}]))
+    people = dumped(tmp_path / "people.json", [{"person_box": [0, 0, 9, 9], "hold_agent": 0.5}])
     problem = "is V-COCO's list of people without image_id; add to each the number of its COCO image"
     assert hoicli("convert", people).err == f"{people}: {problem}\n"
 
@@ -192,8 +188,7 @@ def test_hoidet(hoicli: Hoicli) -> None:
 def test_hoidet_errors(hoicli: Hoicli, tmp_path: Path, change: dict[str, Any], problem: str) -> None:
     item = {"image_id": 9, "boxes": [[1, 2, 30, 40], [5, 6, 70, 80]], "h_idx": [0], "o_idx": [1], "hoi_score": [0.5],
             "hoi_class": [0]}  # fmt: skip
-    path = tmp_path / "pred.json"
-    path.write_text(json.dumps([item | change]))
+    path = dumped(tmp_path / "pred.json", [item | change])
     assert hoicli("convert", path).err == f"{path}: [0]{problem}\n"
 
 

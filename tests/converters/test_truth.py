@@ -21,17 +21,14 @@ from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load as load_vocabulary
 from tests.foreign import hico_mat as maker
-from tests.support.project import EIGHT, FIXTURES, Hoicli, Result, changed, dumped
+from tests.support.project import FOREIGN, GT, Hoicli, Record, Result, changed, dumped
 from tests.support.project import records_of as records
 
-FOREIGN = FIXTURES / "foreign"
 BOXES, LABELS = FOREIGN / "anno_bbox.mat", FOREIGN / "anno.mat"
-TRUTH = [json.loads(line) for line in (EIGHT / "gt.jsonl").read_bytes().splitlines()]
+TRUTH = [json.loads(line) for line in (GT).read_bytes().splitlines()]
 NO_LABELS = (
     "hoicli: no image-level labels in this file: Known Object will derive them from the pairs (use anno_bbox.mat)"
 )
-
-Record = dict[str, Any]
 
 
 def refusal(result: Result) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from hoicli.vocabulary.dataset_content import coco_objects
 from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
-from tests.support.project import EIGHT, FIXTURES, Hoicli, Result, changed, dumped
+from tests.support.project import EIGHT, FIXTURES, GT, Hoicli, Record, Result, changed, dumped, saved
 from tests.support.project import records_of as records
 
 VCOCO = load("vcoco")
@@ -24,7 +24,6 @@ DUMP, CACHE = FOLDER / "predictions.json", FOLDER / "foreign" / "vcoco_results.p
 TRUTH, PREDICTIONS = FOLDER / "ground_truth.jsonl", FOLDER / "predictions.jsonl"
 TINY = [0.0, 0.0, 0.1, 0.1]
 
-Record = dict[str, Any]
 Change = Callable[[Any], None]
 
 
@@ -85,8 +84,7 @@ def test_an_object_or_a_person_without_a_valid_box(hoicli: Hoicli, tmp_path: Pat
 
 
 def test_the_ids_choose_and_order_the_images(hoicli: Hoicli, tmp_path: Path) -> None:
-    split = tmp_path / "two.ids"
-    split.write_text("1.700000000000000000e+01\n\n11\n99\n")
+    split = saved(tmp_path / "two.ids", "1.700000000000000000e+01\n\n11\n99\n")
     result = hoicli("convert", VSRL, INSTANCES, split)
     assert [record["image_id"] for record in records(result)] == [17, 11]
     assert f"hoicli: left out: images that {INSTANCES} does not have: 1 (the first: image 99)" in result.err
@@ -193,6 +191,13 @@ def test_three_ways_to_say_that_there_is_no_object(hoicli: Hoicli, tmp_path: Pat
     assert record["unstated"] == {"score": 0.0, "object": TINY}
 
 
+def test_half_a_box_is_refused_by_its_key(hoicli: Hoicli, tmp_path: Path) -> None:
+    path = dumped(tmp_path / "p.json", [person(hold_obj=[1, 2, None, 4, 0.5])])
+    said = refusal(hoicli("convert", path))
+    problem = "has only some of a box's corners; give all four, or NaN for each if there is no object"
+    assert said == f"{path}: [0].hold_obj: {problem}"
+
+
 def test_unstated_is_looked_at_where_nothing_is_stated(hoicli: Hoicli, tmp_path: Path) -> None:
     record = {"image_id": 1, "boxes": [[1, 2, 3, 4]], "labels": ["person"], "hois": [], "unstated": {"score": 0.0}}
     path = dumped(tmp_path / "records.jsonl", record)
@@ -256,10 +261,7 @@ def test_equal_people_stay_two_and_equal_objects_become_one(hoicli: Hoicli, tmp_
         (person(hold_obj=[1, 2, 3, 4]), "[1].hold_obj: is not a box and a score: five numbers"),
         (person(hold_agent="high"), "[1].hold_agent: is not a score"),
         (person(person_box=[1, 2, 3]), "[1].person_box: is not a box of four numbers"),
-        (
-            person(image_id=True),
-            "[1]: has no image_id, the number of its COCO image; add it",
-        ),
+        (person(image_id=True), "[1]: has no image_id, the number of its COCO image; add it"),
     ],
 )
 def test_damaged_detections(hoicli: Hoicli, tmp_path: Path, item: Any, message: str) -> None:
@@ -316,14 +318,8 @@ def test_what_one_dictionary_cannot_hold_becomes_two(hoicli: Hoicli, tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            (VSRL, INSTANCES, "--to", "vcoco-pkl"),
-            "image 11: hois[0].score: missing; --to vcoco-pkl writes predictions ",
-        ),
-        (
-            (DUMP, "--to", "cdn-json"),
-            f"{DUMP}: is of vcoco, which --to cdn-json cannot hold; choose vcoco-pkl",
-        ),
+        ((VSRL, INSTANCES, "--to", "vcoco-pkl"), "image 11: hois[0].score: missing; --to vcoco-pkl"),
+        ((DUMP, "--to", "cdn-json"), f"{DUMP}: is of vcoco, which --to cdn-json cannot hold; choose vcoco-pkl"),
         ((EIGHT / "predictions.jsonl", "--to", "vcoco-pkl"), f"{EIGHT / 'predictions.jsonl'}:1: hois["),
     ],
 )
@@ -499,7 +495,7 @@ def test_a_list_of_images_may_be_of_any_dataset(hoicli: Hoicli, tmp_path: Path) 
     is, and V-COCO's ground truth need not be called so."""
     plain = hoicli("convert", CACHE)
     assert plain.code == 0
-    for images in (TRUTH, EIGHT / "gt.jsonl", FIXTURES / "swig" / "gt.jsonl", qpic_truth(tmp_path)):
+    for images in (TRUTH, GT, FIXTURES / "swig" / "gt.jsonl", qpic_truth(tmp_path)):
         assert hoicli("convert", CACHE, "--image-list", images).out == plain.out
 
 

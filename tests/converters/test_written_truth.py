@@ -94,9 +94,8 @@ def test_what_is_written_is_read_again(made: tuple[list[Json], list[Json]]) -> N
                 assert back == truth
             else:
                 classes = {(row["verb"], row["object"]) for row in library.vocab().rows}
-                assert list(map(triplets_of, back)) == [
-                    [pair for pair in triplets_of(record) if pair[1:3] in classes] for record in truth
-                ]
+                kept = [[pair for pair in triplets_of(record) if pair[1:3] in classes] for record in truth]
+                assert list(map(triplets_of, back)) == kept
 
 
 def test_hoi_a_has_edges_and_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -166,9 +165,8 @@ def test_what_has_no_place_is_said(hoicli: Hoicli, tmp_path: Path) -> None:
     alone = ["triplets of no hico interaction", "boxes without an interaction"]
     for layout, lost in (("hoia", both), ("pocket", both + alone)):
         told = hoicli("convert", path, "--to", layout, "-o", tmp_path / "made.json").err.splitlines()
-        assert [line for line in told if "left out" in line] == [
-            f"hoicli: left out: {what}: 1 (the first: image b)" for what in lost
-        ]
+        said = [f"hoicli: left out: {what}: 1 (the first: image b)" for what in lost]
+        assert [line for line in told if "left out" in line] == said
 
 
 def test_predictions_are_no_ground_truth(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.ranking import interpolated_ap
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
-from tests.support.diagnosis import PAIR, diagnosis
-from tests.support.kernel import Given, Record, ground_truth, lines
-from tests.support.project import FIXTURES, Hoicli, parsed
+from tests.support.diagnosis import diagnosis
+from tests.support.kernel import Given, ground_truth, lines
+from tests.support.project import FIXTURES, PAIR, Data, Hoicli, Record, parsed, refusal
 from tests.support.strategies import crowds, datasets
 
 HICO, DIAG = load("hico"), PROTOCOLS["diag"]
@@ -214,13 +214,13 @@ def same(found: Found, twin: Found) -> None:
 
 
 @given(st.one_of(crowds(), datasets(least=0)))
-def test_the_twin(scene: tuple[list[Record], list[Record]]) -> None:
+def test_the_twin(scene: Data) -> None:
     truth, predictions = scene
     if any(record["hois"] for record in predictions):
         same(confusions(truth, predictions), Twin(truth, predictions).cells())
 
 
-def mistaken(seed: int) -> tuple[list[Record], list[Record]]:
+def mistaken(seed: int) -> Data:
     """Images full of wrong labels on right boxes, several verbs a pair, and equal scores."""
     chance = Random(seed)
     truth, predictions = [], []
@@ -316,14 +316,10 @@ def test_what_is_refused(hoicli: Hoicli) -> None:
         (("--slice", "verb"), "--slice verb: of classes"),
         (("--protocol", "hico,diag"), "name one"),
     ):
-        result = hoicli("confusion", *words, *PAIR)
-        assert (result.code, result.out) == (2, "")
-        assert said in result.err
+        assert said in refusal(hoicli("confusion", *words, *PAIR), 2)
 
 
-def test_a_gain_does_not_depend_on_how_many_are_computed_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_gain_does_not_depend_on_how_many_are_computed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     truth, predictions = mistaken(1)
     whole = confusions(truth, predictions)
     monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", 3)

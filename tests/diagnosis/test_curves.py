@@ -16,12 +16,11 @@ from hoicli.evaluation.evaluation_rows import Evaluated, Wanted
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.recall_grids import GRIDS
 from hoicli.vocabulary.datasets import load
-from tests.support.kernel import Record, tally
-from tests.support.project import EIGHT, Hoicli, parsed
+from tests.support.kernel import tally
+from tests.support.project import PAIR, Data, Hoicli, Record, parsed
 from tests.support.strategies import datasets
 
 HICO = load("hico")
-PAIR = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
 Row = dict[str, Any]
 
 
@@ -50,7 +49,7 @@ def integrated(recalls: list[Row], precisions: list[Row], grid: tuple[float, ...
 
 @settings(max_examples=20)
 @given(datasets(), st.sampled_from(["hico", "qpic", "upt", "diag", "inp-cc"]))
-def test_the_rows_of_a_curve_integrate_to_the_ap_of_eval(scene: tuple[list[Record], list[Record]], name: str) -> None:
+def test_the_rows_of_a_curve_integrate_to_the_ap_of_eval(scene: Data, name: str) -> None:
     protocol = PROTOCOLS[name]
     rows = rows_of(*scene, name)
     ((_, results),) = tally(*scene, [protocol]).results(HICO)

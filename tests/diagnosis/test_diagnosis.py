@@ -16,17 +16,8 @@ from hoicli.diagnosis.error_types import ERRORS
 from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.records.oracles import IN_TURN, ORACLES
 from tests.support import reference, strategies
-from tests.support.diagnosis import (
-    HICO,
-    INJECTED,
-    PAIR,
-    READINGS,
-    Record,
-    agrees_in_any_order,
-    counts,
-    diagnosis,
-)
-from tests.support.project import EIGHT, Hoicli, parsed
+from tests.support.diagnosis import HICO, INJECTED, READINGS, agrees_in_any_order, counts, diagnosis
+from tests.support.project import GT, PAIR, Data, Hoicli, Record, parsed, refusal, saved
 
 # Known errors in, exactly those counts out
 
@@ -118,7 +109,7 @@ def truth_records(request: pytest.FixtureRequest) -> list[Record]:
         records: list[Record] = request.getfixturevalue("real_truth")
         assert len(records) == 1000
         return records
-    records = [json.loads(line) for line in (EIGHT / "gt.jsonl").read_text().splitlines()]
+    records = [json.loads(line) for line in (GT).read_text().splitlines()]
     return [record for record in records if usable(record)]
 
 
@@ -147,7 +138,7 @@ def test_injected_errors_are_counted_exactly(error: str, truth_records: list[Rec
 @settings(max_examples=20)
 @given(strategies.datasets(), st.randoms(use_true_random=False))
 def test_order_changes_nothing_and_every_prediction_has_one_type(
-    reading: Reading, data: tuple[list[Record], list[Record]], shuffle: random.Random
+    reading: Reading, data: Data, shuffle: random.Random
 ) -> None:
     agrees_in_any_order(data, shuffle, reading)
 
@@ -193,7 +184,7 @@ def test_all_oracles_in_turn_give_100(hoicli: Hoicli, order: tuple[str, ...]) ->
 
 
 @given(strategies.datasets())
-def test_an_oracle_never_lowers_what_it_leaves_alone(data: tuple[list[Record], list[Record]]) -> None:
+def test_an_oracle_never_lowers_what_it_leaves_alone(data: Data) -> None:
     """Dropping false predictions or asking for less cannot lower any class's AP."""
     results = {result.oracle: result for result in diagnosis(*data).results(HICO)}
     assert list(results) == ["none", *ORACLES]
@@ -274,12 +265,10 @@ def test_emit_gives_every_prediction_its_type(hoicli: Hoicli) -> None:
 def test_broken_match_records(hoicli: Hoicli, tmp_path: Path, change: Callable[[Record], Any], message: str) -> None:
     record = json.loads(hoicli("match", "--protocol", "diag", *PAIR).out.splitlines()[0])
     change(record)
-    path = tmp_path / "m.jsonl"
-    path.write_text(json.dumps(record) + "\n")
-    result = hoicli("diagnose", path)
-    assert result.code == 1
-    assert result.err.startswith(f"{path}:1: ")
-    assert message in result.err
+    path = saved(tmp_path / "m.jsonl", json.dumps(record) + "\n")
+    said = refusal(hoicli("diagnose", path))
+    assert said.startswith(f"{path}:1: ")
+    assert message in said
 
 
 def test_the_note_about_deltas(hoicli: Hoicli) -> None:

@@ -21,10 +21,9 @@ from hoicli.evaluation.ranking import Listed
 from hoicli.figures.styles import _INKS, STYLES
 from hoicli.interface.choices import entries, oracles
 from hoicli.records.oracles import IN_TURN, OF_A_SIDE, ORACLES
-from tests.support.arrays import GT, PREDICTIONS, records
-from tests.support.diagnosis import DIAG, HICO, READINGS, Record, diagnosis, diagnosis_of, typed
+from tests.support.diagnosis import DIAG, HICO, READINGS, diagnosis, diagnosis_of, typed
 from tests.support.kernel import ground_truth
-from tests.support.project import Hoicli
+from tests.support.project import GT, PREDICTIONS, Hoicli, Record, records
 
 TRUTH, PREDICTED = records(GT), records(PREDICTIONS)[:-1]
 """Some images of the ground truth are in no batch of predictions."""
@@ -68,9 +67,8 @@ def class_of(item: Record) -> int:
 
 
 def test_the_drawing_counts_each_type_of_error_in_each_part_of_the_ranked_list() -> None:
-    ranked = sorted(
-        (-item["score"], ERRORS.index(item["error"])) for record in emitted() for item in record["predictions"]
-    )
+    items = [item for record in emitted() for item in record["predictions"]]
+    ranked = sorted((-item["score"], ERRORS.index(item["error"])) for item in items)
     truth = sum(len(record["gt"]) for record in emitted()) + len(unseen_truth())
     edges, found = of_fixtures().composition().values()
     assert list(found) == list(ERRORS)
@@ -129,13 +127,11 @@ def test_the_ranked_lists_give_the_results_and_know_their_images(reading: Readin
         assert lists.ap(np.ones((len(ids), 1), dtype=np.int32))[0][:, 0] == pytest.approx(result.ap, abs=1e-12)
     lists = ranked[0]
     hits = Counter(ids[row] for row in lists.image[lists.hit])
-    assert hits == Counter(
-        record["image_id"] for record in emitted() for item in record["gt"] if item["prediction"] is not None
-    )
+    annotated = [(record["image_id"], item["prediction"]) for record in emitted() for item in record["gt"]]
+    assert hits == Counter(name for name, found in annotated if found is not None)
     truth = Counter(ids[row] for row in lists.truth_image)
-    assert truth == Counter(record["image_id"] for record in emitted() for _ in record["gt"]) + Counter(
-        name for name, _ in unseen_truth()
-    )
+    seen = Counter(record["image_id"] for record in emitted() for _ in record["gt"])
+    assert truth == seen + Counter(name for name, _ in unseen_truth())
 
 
 # Means

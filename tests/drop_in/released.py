@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from tests.drop_in import worlds
+from tests.support.project import dumped
 
 NUMBERS = Path(__file__).with_name("released.json")
 NO_OPENCV = ("import os, cv2, json", "import os, json")
@@ -134,8 +135,7 @@ def sov_stg_hico(classes: Any, seed: int, folder: str) -> Any:
 
 def inpcc(classes: Any, seed: int, folder: str, dataset: str) -> Any:
     annotations, predictions = worlds.annotated_world(seed, dataset)
-    path = Path(folder, "annotations.json")
-    path.write_text(json.dumps(annotations))
+    path = dumped(Path(folder, "annotations.json"), annotations)
 
     def evaluate() -> dict[str, Any]:
         if dataset == "hico":

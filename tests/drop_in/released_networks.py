@@ -26,6 +26,7 @@ import hoicli
 from hoicli.compat import gen_vlkt, qpic
 from tests.drop_in import released, torch_stand_in, worlds
 from tests.drop_in.torch_stand_in import tensor
+from tests.support.project import saved
 
 NUMBERS = Path(__file__).with_name("released_networks.json")
 SIDE = 64
@@ -210,8 +211,7 @@ def official(code: Any, seed: int) -> Numbers:
         found = hoicli.triplets(outputs, SIZES, dataset="vcoco", top_k="all", **options)
         return official_numbers(truth, dict(zip(truth, found, strict=True)))
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "people.pickle")
-        path.write_bytes(pickle.dumps(official_list(code, name, matrix, outputs)))
+        path = saved(Path(folder, "people.pickle"), pickle.dumps(official_list(code, name, matrix, outputs)))
         return official_numbers(truth, str(path))
 
 
@@ -301,9 +301,8 @@ def upt_hico(code: Any, seed: int, name: str = "upt") -> Numbers:
             for triplet in range(len(found["verb"])):
                 number = worlds.TRIPLETS.index((0, label[triplet], found["verb"][triplet]))
                 corners = [boxes[found[side][triplet]].tolist() for side in ("subject", "object")]
-                rows.setdefault(f"{number} {place}", []).append(
-                    [*corners[0], *corners[1], found["score"][triplet].item()]
-                )
+                score = found["score"][triplet].item()
+                rows.setdefault(f"{number} {place}", []).append([*corners[0], *corners[1], score])
         return rows
     all_boxes = cached(code, name, "hico", [released_output(code, name, image) for image in images], sizes)
     for number, place in np.argwhere([[cell.size > 0 for cell in line] for line in all_boxes]).tolist():

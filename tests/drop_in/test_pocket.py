@@ -12,6 +12,7 @@ import pytest
 
 import hoicli
 from tests.drop_in import pocket
+from tests.support.project import dumped
 
 STORED = json.loads(pocket.NUMBERS.read_text())
 NAMES = {key: value for key, value in STORED.items() if key != "ap"}
@@ -39,8 +40,7 @@ def records_of(annotations: Records, outputs: Records, *, labelled: bool = True)
 
 def our_ap(content: dict[str, Any], predictions: Records, folder: Path) -> list[float]:
     """AP of each class, in the order of pocket's file; their mean is the protocol's only row."""
-    path = folder / "instances_vcoco_test.json"
-    path.write_text(json.dumps(content))
+    path = dumped(folder / "instances_vcoco_test.json", content)
     result = hoicli.evaluate(str(path), predictions, protocol="vcoco-pvic", dataset="vcoco", per_class=True)
     by_class = {f"{row['verb']} {row['role']}": row for row in result.rows if row["metric"] == "AP"}
     values = [(by_class[name]["value"] or 0.0) / 100 for name in content["classes"]]

@@ -204,10 +204,8 @@ def annotated_world(seed: int, dataset: str) -> tuple[Images, dict[int, list[lis
             interaction = classes[rng.integers(6)]
             verb, name = vocabulary.interactions[interaction]
             subject, object_ = random_box(rng), random_box(rng)
-            boxes += [
-                {"bbox": subject, "category_id": 1 if dataset == "hico" else person},
-                {"bbox": object_, "category_id": numbers[name]},
-            ]
+            subjects = 1 if dataset == "hico" else person
+            boxes += [{"bbox": subject, "category_id": subjects}, {"bbox": object_, "category_id": numbers[name]}]
             verb_number = vocabulary.verb_ids[verb]
             kind = {"category_id": verb_number + 1} if dataset == "hico" else {"action_id": verb_number}
             hois.append({"subject_id": 2 * pair, "object_id": 2 * pair + 1, **kind})

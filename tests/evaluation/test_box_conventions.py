@@ -9,11 +9,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.support.arrays import records
-from tests.support.project import EIGHT, Hoicli, written
+from tests.support.project import GT, OTHER, PREDICTIONS, Hoicli, records, saved, written
 
 Box = list[float]
-GT = EIGHT / "gt.jsonl"
 
 
 SIZES = {record["image_id"]: (record["width"], record["height"]) for record in records(GT)}
@@ -21,12 +19,10 @@ SIZES = {record["image_id"]: (record["width"], record["height"]) for record in r
 
 def bent(folder: Path, change: Callable[[Box, tuple[float, float]], Box], name: str = "p.jsonl") -> Path:
     """The predictions of the fixtures with other boxes, given each image's size."""
-    found = records(EIGHT / "predictions.jsonl")
+    found = records(PREDICTIONS)
     for record in found:
         record["boxes"] = [change(box, SIZES[record["image_id"]]) for box in record["boxes"]]
-    path = folder / name
-    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in found))
-    return path
+    return written(folder / name, found)
 
 
 RELATIVE = "and none of their numbers is above 2: parts of the image's sides (0-1)?"
@@ -60,7 +56,7 @@ def questions(err: str) -> list[str]:
 def test_boxes_of_another_convention_are_asked_about(name: str, what: str, hoicli: Hoicli, tmp_path: Path) -> None:
     streams = [bent(tmp_path, CHANGES[what])]
     if name == "compare":
-        streams.insert(0, EIGHT / "predictions.jsonl")
+        streams.insert(0, PREDICTIONS)
     result = hoicli(*COMMANDS[name], "--gt", GT, *streams)
     if "x2, y2" in what or "w, h" in what:  # such boxes are inverted
         assert (result.code, result.err.count("\n")) == (1, 1 if name != "compare" else 2)
@@ -81,7 +77,7 @@ def test_boxes_of_another_convention_are_asked_about(name: str, what: str, hoicl
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_boxes_that_fit_are_not_asked_about(name: str, hoicli: Hoicli) -> None:
-    streams = [EIGHT / "predictions.jsonl", EIGHT / "other.jsonl"][: 1 + (name == "compare")]
+    streams = [PREDICTIONS, OTHER][: 1 + (name == "compare")]
     assert questions(hoicli(*COMMANDS[name], "--gt", GT, *streams).err) == []
 
 
@@ -109,14 +105,14 @@ def test_inverted_boxes_are_told_of_once_and_refused_where_there_are_many(
     name: str, side: str, hoicli: Hoicli, tmp_path: Path
 ) -> None:
     """They overlap nothing, so half the lines in x, y, w, h give half the number, and nothing else shows it."""
-    whole = {"ground truth": GT, "predictions": EIGHT / "predictions.jsonl"}
+    whole = {"ground truth": GT, "predictions": PREDICTIONS}
     sound, few, many = (
         {of: with_inverted(path, tmp_path / f"{of}_{share}", share) for of, path in whole.items()}
         for share in (10**6, 120, 10)
     )
     for bent_side, code in ((few, 0), (many, 1)):
         given = sound | {side: bent_side[side]}
-        preds = [given["predictions"]] if name != "compare" else [EIGHT / "other.jsonl", given["predictions"]]
+        preds = [given["predictions"]] if name != "compare" else [OTHER, given["predictions"]]
         if name == "compare":
             preds[0] = with_inverted(preds[0], tmp_path / "other", 10**6)
         result = hoicli(*COMMANDS[name], "--gt", given["ground truth"], *preds)
@@ -129,17 +125,15 @@ def test_inverted_boxes_are_told_of_once_and_refused_where_there_are_many(
 
 def test_one_inverted_box_of_a_few_is_many(hoicli: Hoicli, tmp_path: Path) -> None:
     record = {**records(GT)[0], "boxes": [turned(records(GT)[0]["boxes"][0], (0, 0)), *records(GT)[0]["boxes"][1:]]}
-    path = tmp_path / "gt.jsonl"
-    path.write_bytes(orjson.dumps(record))
-    result = hoicli("eval", "--gt", path, EIGHT / "predictions.jsonl", "--on-error", "skip")
+    path = saved(tmp_path / "gt.jsonl", orjson.dumps(record))
+    result = hoicli("eval", "--gt", path, PREDICTIONS, "--on-error", "skip")
     count = len(record["boxes"])
     assert result.code == 1
     assert f": 1 of {count} boxes is inverted" in result.err
 
 
 def test_a_shard_is_not_judged_by_its_few_boxes(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "shard.jsonl"
-    path.write_bytes(bent(tmp_path, turned).read_bytes().splitlines()[0])
+    path = saved(tmp_path / "shard.jsonl", bent(tmp_path, turned).read_bytes().splitlines()[0])
     result = hoicli("match", "--only-predicted", "--gt", GT, path)
     assert (result.code, "inverted" in result.err) == (0, True)
 
@@ -147,9 +141,8 @@ def test_a_shard_is_not_judged_by_its_few_boxes(hoicli: Hoicli, tmp_path: Path) 
 def test_relative_boxes_are_refused_only_where_that_is_certain(hoicli: Hoicli, tmp_path: Path) -> None:
     """Not in a shard, nor for pictures of a few pixels, nor where one box is in pixels, nor if all are nothing."""
     path, tiny = bent(tmp_path, CHANGES[RELATIVE]), tmp_path / "tiny.jsonl"
-    tiny.write_bytes(
-        b"".join(orjson.dumps({**r, "boxes": [[9, 9, 12, 12]] * len(r["boxes"])}) + b"\n" for r in records(GT))
-    )
+    tiny_boxes = [{**one, "boxes": [[9, 9, 12, 12]] * len(one["boxes"])} for one in records(GT)]
+    written(tiny, tiny_boxes)
     mixed, nothing = (
         bent(tmp_path, lambda b, s: [b[0] / s[0], 0, b[0] / s[0], 3], "m"),
         bent(tmp_path, lambda *_: [0] * 4, "n"),
@@ -202,7 +195,7 @@ def test_the_images_that_are_looked_at_do_not_depend_on_their_order(hoicli: Hoic
     turned_round = CHANGES["11 if they are [y1, x1, y2, x2]"]
     copies = {
         path: [{**record, "image_id": f"{record['image_id']}_{copy}"} for copy in range(20) for record in records(of)]
-        for path, of in ((truth, GT), (found, EIGHT / "predictions.jsonl"))
+        for path, of in ((truth, GT), (found, PREDICTIONS))
     }
     for record in copies[found]:
         record["boxes"] = [turned_round(box, (0, 0)) if chance.random() < 0.95 else box for box in record["boxes"]]
@@ -218,12 +211,11 @@ def test_boxes_of_almost_nothing_divide_nothing(hoicli: Hoicli, tmp_path: Path) 
     """All of an image but the first."""
 
     def tiny(source: Path) -> Path:
-        lines = [
-            r | {"boxes": [[0, 0, 9, 9], *[[0, 0, 1e-200, 1e-200]] * 50][: len(r["boxes"])]} for r in records(source)
-        ]
+        tiny = [[0, 0, 9, 9], *[[0, 0, 1e-200, 1e-200]] * 50]
+        lines = [r | {"boxes": tiny[: len(r["boxes"])]} for r in records(source)]
         return written(tmp_path / source.name, lines)
 
-    paths = tiny(GT), tiny(EIGHT / "predictions.jsonl")
+    paths = tiny(GT), tiny(PREDICTIONS)
     for command in ("eval", "validate"):
         assert hoicli(command, "--gt", *paths).code == 0
 
@@ -233,7 +225,7 @@ def test_ground_truth_of_parts_of_the_sides_is_refused(name: str, hoicli: Hoicli
     """With the pixel that a rule adds, all of its boxes overlap: mAP was higher than of the right ones."""
     lines = [record | {"boxes": [[0.1, 0.1, 0.5, 0.5]] * len(record["boxes"])} for record in records(GT)]
     path = written(tmp_path / "gt.jsonl", lines)
-    result = hoicli(*COMMANDS[name], "--gt", path, EIGHT / "predictions.jsonl")
+    result = hoicli(*COMMANDS[name], "--gt", path, PREDICTIONS)
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith(f"{path}: boxes: none of their numbers is above 2: parts of the image's sides (0-1)?")
     assert '"relative-box","severity":"error"' in hoicli("validate", path).out
@@ -246,7 +238,7 @@ def bent_copies(folder: Path, change: Callable[[Box, tuple[float, float], int, b
     """The fixtures' ground truth and predictions, each five times under other names, the predictions with boxes changed
     by the image's size, its number and whether the box is a person's."""
     truth, found = folder / "gt.jsonl", folder / "p.jsonl"
-    for path, source in ((truth, GT), (found, EIGHT / "predictions.jsonl")):
+    for path, source in ((truth, GT), (found, PREDICTIONS)):
         copies = [{**record, "image_id": f"{record['image_id']}_{n}"} for n in range(5) for record in records(source)]
         for number, record in enumerate(copies if path == found else ()):
             size, persons = SIZES[record["image_id"].rpartition("_")[0]], [one == "person" for one in record["labels"]]
@@ -318,8 +310,7 @@ def test_ground_truth_of_which_some_images_are_relative_is_told_of(hoicli: Hoicl
     mixed = records(truth)
     for record in mixed[:12]:
         record["boxes"] = [relative(box, (record["width"], record["height"])) for box in record["boxes"]]
-    path = tmp_path / "mixed.jsonl"
-    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in mixed))
+    path = written(tmp_path / "mixed.jsonl", mixed)
     result = hoicli("eval", "--gt", path, found)
     assert (result.code, f"hoicli: {path}: the boxes of " in result.err) == (0, True)
 
@@ -327,9 +318,8 @@ def test_ground_truth_of_which_some_images_are_relative_is_told_of(hoicli: Hoicl
 @pytest.mark.parametrize("name", COMMANDS)
 def test_ground_truth_without_a_triplet_is_said_by_every_command(name: str, hoicli: Hoicli, tmp_path: Path) -> None:
     """The official mean of hico is 0 then, whatever the model does."""
-    empty = tmp_path / "gt.jsonl"
-    empty.write_bytes(b"".join(orjson.dumps({**r, "hois": []}) + b"\n" for r in records(GT)))
-    streams = [EIGHT / "predictions.jsonl", EIGHT / "other.jsonl"][: 1 + (name == "compare")]
+    empty = saved(tmp_path / "gt.jsonl", b"".join(orjson.dumps({**r, "hois": []}) + b"\n" for r in records(GT)))
+    streams = [PREDICTIONS, OTHER][: 1 + (name == "compare")]
     said = "the ground truth holds no triplet"
     assert hoicli(*COMMANDS[name], "--gt", empty, *streams).err.count(said) == 1
     assert said not in hoicli(*COMMANDS[name], "--gt", GT, *streams).err

@@ -15,9 +15,9 @@ import hoicli
 from hoicli.errors import HoicliError
 from hoicli.evaluation.box_rules import BOX_RULES, COCO_IOU, GRID_HUNDREDTHS
 from hoicli.evaluation.recall_grids import GRID_ARANGE
+from tests.support.project import Data, Record
 
 Box = list[float]
-Record = dict[str, Any]
 LABELS = ["person", "bench", "bicycle", "horse"]
 SUBSETS = {"full": LABELS, "persons": LABELS[:1], "objects": LABELS[1:]}
 
@@ -45,9 +45,8 @@ def test_the_mean_over_thresholds_counts_those_that_the_overlap_reaches() -> Non
 def test_the_areas_under_voc_curves() -> None:
     """Right, wrong, right of two: precision 1 up to recall 1/2, then 2/3."""
     other: Box = [200, 0, 300, 100]
-    found = measured(
-        [image([SQUARE, other])], [image([SQUARE, [500, 500, 600, 600], other], scores=[0.9, 0.8, 0.7])], per_class=True
-    )
+    stray: Box = [500, 500, 600, 600]
+    found = measured([image([SQUARE, other])], [image([SQUARE, stray, other], scores=[0.9, 0.8, 0.7])], per_class=True)
     assert found["voc-boxes", "AP50", "full"] == pytest.approx(100 * 5 / 6)
     assert found["voc07-boxes", "AP50", "full"] == pytest.approx(100 * (6 + 5 * 2 / 3) / 11)
     assert found["coco-boxes", "AP50", "full"] == pytest.approx(100 * (51 + 50 * 2 / 3) / 101)
@@ -98,7 +97,7 @@ def test_a_crowd_is_in_the_digest() -> None:
     assert signatures[0] == signatures[1] != signatures[2]
 
 
-def world(seed: int) -> tuple[list[Record], list[Record]]:
+def world(seed: int) -> Data:
     """Images with ties of scores and of overlaps, doubles, areas on a bound or of 0; in some more detections than COCO
     counts."""
     draw = random.Random(seed)

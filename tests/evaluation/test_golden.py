@@ -66,9 +66,8 @@ def test_the_pair_statistics_of_diag_hoi_as_released(tmp_path: Path) -> None:
     of_verbs = rows_of(tmp_path, "pairstats", "--gt", TRUTH, "--as-released", PREDICTIONS)
     full = [row for row in of_pairs if row["subset"] == "full" and row["metric"] != "inter_map"]
     full += [row for row in of_verbs if row["subset"] == "full" and row["metric"] == "inter_map"]
-    ours = {
-        row["metric"]: row["value"] / (100 if row["unit"] == "%" else 1) for row in full if row["value"] is not None
-    }
+    unit = {"%": 100}
+    ours = {row["metric"]: row["value"] / unit.get(row["unit"], 1) for row in full if row["value"] is not None}
     assert {name: ours[name] for name in EXPECTED["pairs"]} == pytest.approx(EXPECTED["pairs"], abs=TOLERANCE)
 
 

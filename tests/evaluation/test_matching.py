@@ -20,11 +20,12 @@ from hoicli.evaluation.selection import chosen_protocols
 from hoicli.evaluation.tally import Tally
 from hoicli.records.intake import ErrorPolicy
 from tests.support import reference, strategies
-from tests.support.kernel import HICO, Record, evaluate, ground_truth, lines
+from tests.support.kernel import HICO, evaluate, ground_truth, lines
+from tests.support.project import Data, Record
 
 
 @given(strategies.datasets())
-def test_every_protocol_equals_the_slow_evaluator(data: tuple[list[Record], list[Record]]) -> None:
+def test_every_protocol_equals_the_slow_evaluator(data: Data) -> None:
     truth, predictions = data
     pairs = [pair for pair in HICO.interactions if pair[1] in strategies.LABELS]
     for name, ours in evaluate(truth, predictions, names=("all", "ggnet", "ggnet-ko")).items():
@@ -38,7 +39,7 @@ def test_every_protocol_equals_the_slow_evaluator(data: tuple[list[Record], list
 
 
 @given(strategies.datasets(), st.randoms(use_true_random=False))
-def test_order_and_shards_change_no_bit(data: tuple[list[Record], list[Record]], shuffle: random.Random) -> None:
+def test_order_and_shards_change_no_bit(data: Data, shuffle: random.Random) -> None:
     truth, predictions = data
     before = evaluate(truth, predictions)
     shuffle.shuffle(truth)
@@ -58,16 +59,13 @@ def test_order_and_shards_change_no_bit(data: tuple[list[Record], list[Record]],
 
 
 @given(strategies.datasets())
-def test_a_ground_truth_has_one_true_positive_and_it_has_the_best_score(
-    data: tuple[list[Record], list[Record]],
-) -> None:
+def test_a_ground_truth_has_one_true_positive_and_it_has_the_best_score(data: Data) -> None:
     truth, predictions = data
     rows = chosen_protocols(["all"], "hico")
     for batch, outcomes in matched_batches(lines(predictions), ground_truth(truth), rows, Filters(), ErrorPolicy()):
         for outcome in outcomes.values():
-            belongs = dict(
-                zip(outcome.row[outcome.enough].tolist(), outcome.truth[outcome.enough].tolist(), strict=True)
-            )
+            enough = outcome.enough
+            belongs = dict(zip(outcome.row[enough].tolist(), outcome.truth[enough].tolist(), strict=True))
             hits = np.flatnonzero(outcome.code == TRUE_POSITIVE).tolist()
             assert len({belongs[hit] for hit in hits}) == len(hits)
             for hit in hits:
@@ -176,10 +174,8 @@ def test_known_object_drops_predictions_in_images_without_the_object() -> None:
         {"image_id": "b", "boxes": [], "labels": [], "hois": [], "image_hois": [["hold", "apple"]]},
         {"image_id": "c", "boxes": [], "labels": [], "hois": [], "image_hois": [["no_interaction", "kite"]]},
     ]
-    found = [
-        {**person_and_kite([20, 20, 39, 39], score), "image_id": name}
-        for name, score in zip("abc", (0.1, 0.9, 0.8), strict=True)
-    ]
+    kites = [person_and_kite([20, 20, 39, 39], score) for score in (0.1, 0.9, 0.8)]
+    found = [{**kite, "image_id": name} for name, kite in zip("abc", kites, strict=True)]
     results = evaluate(truth, found)
     number = HICO.interaction_ids["fly", "kite"]
     assert results["hico"].ap[number] == pytest.approx(1 / 3)
@@ -208,16 +204,13 @@ def test_nms_suppresses_the_lower_of_two_overlapping_pairs_of_a_class() -> None:
         {"subject": 0, "object": 1, "verb": "hold", "score": 0.2},  # another class
     ]
     filters = Filters(nms=PairNms(0.7))
-    batch, outcomes = next(
-        iter(matched_batches(lines([found]), ground_truth([truth]), [PROTOCOLS["hico"]], filters, ErrorPolicy()))
-    )
+    annotated = ground_truth([truth])
+    ((batch, outcomes),) = matched_batches(lines([found]), annotated, [PROTOCOLS["hico"]], filters, ErrorPolicy())
     assert len(batch.predictions.score) == 4
     names = [OUTCOMES[code] for code in outcomes["hico"].code]
     assert names == ["suppressed", "true_positive", "suppressed", "false_positive"]
     lenient = Filters(nms=PairNms(0.9))
-    _, outcomes = next(
-        iter(matched_batches(lines([found]), ground_truth([truth]), [PROTOCOLS["hico"]], lenient, ErrorPolicy()))
-    )
+    ((_, outcomes),) = matched_batches(lines([found]), annotated, [PROTOCOLS["hico"]], lenient, ErrorPolicy())
     names = [OUTCOMES[code] for code in outcomes["hico"].code]
     assert names == ["suppressed", "true_positive", "false_positive", "false_positive"]
 

@@ -16,7 +16,7 @@ from hoicli.evaluation.selection import chosen_protocols
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_golden import GOLDEN, TOLERANCE, Rows, by_class, rows_of
 from tests.hostile.readers import CORPUS
-from tests.support.project import EIGHT, FIXTURES, Hoicli
+from tests.support.project import FIXTURES, GT, Hoicli, saved
 
 EXPECTED: dict[str, Any] = json.loads((GOLDEN / "expected_sets.json").read_text())
 
@@ -116,12 +116,10 @@ def test_boxes_are_not_asked_of_whole_images(hoicli: Hoicli, images: tuple[str, 
     boxes = golden("hico_gt.jsonl.gz")
     scores = json.loads(Path(images[1]).read_text().splitlines()[0])
     scores["image_id"] = rows_of_file(boxes)[0]["image_id"]
-    path = tmp_path / "scores.jsonl"
-    path.write_text(json.dumps(scores) + "\n")
+    path = saved(tmp_path / "scores.jsonl", json.dumps(scores) + "\n")
     for command in ("eval", "match", "diagnose", "compare"):
-        refused = hoicli(
-            command, "--gt", boxes, path, *([golden("hico_preds.jsonl.gz")] if command == "compare" else [])
-        )
+        more = [golden("hico_preds.jsonl.gz")] if command == "compare" else []
+        refused = hoicli(command, "--gt", boxes, path, *more)
         assert (refused.code, "labels or scores of whole images, without boxes" in refused.err) == (1, True), command
     refused = hoicli("match", "--protocol", "hico-image", "--gt", *images)
     assert (refused.code, "whole images, without boxes to match" in refused.err) == (2, True)
@@ -170,7 +168,7 @@ def test_a_detector_is_judged_by_its_best_triplet(hoicli: Hoicli, tmp_path: Path
 
 
 def test_boxes_that_are_not_looked_at_need_not_fit(hoicli: Hoicli, tmp_path: Path) -> None:
-    truth, scores = str(EIGHT / "gt.jsonl"), str(CORPUS / "image_scores.npy")
+    truth, scores = str(GT), str(CORPUS / "image_scores.npy")
     path = converted(tmp_path, "scores.jsonl", scores, "--image-list", truth)
     said = hoicli("eval", "--protocol", "hico-image", "--gt", truth, path).err
     assert said == "hoicli: hico-image: 584 of 600 classes have no ground truth and count 0 in the mean\n"
@@ -213,9 +211,8 @@ def test_mpd_is_of_the_classes_that_a_protocol_averages(tmp_path: Path) -> None:
         if row["metric"] == "AP":
             aps.setdefault(row["verb"], []).append(row["value"])
     several = {verb: found for verb, found in aps.items() if len(found) > 1 and verb != "no_interaction"}
-    degradation = {
-        verb: 1 - sum(found) / len(found) / max(found) if any(found) else 1 for verb, found in several.items()
-    }
+    mean = {verb: sum(found) / len(found) for verb, found in several.items()}
+    degradation = {verb: 1 - mean[verb] / max(found) if any(found) else 1 for verb, found in several.items()}
     whole, *parts = (row for row in rows if row["metric"] == "mPD")
     assert whole["n"] == len(several) > 1
     assert whole["value"] / 100 == pytest.approx(sum(degradation.values()) / len(several), abs=1e-12)

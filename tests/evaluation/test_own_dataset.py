@@ -10,11 +10,8 @@ from typing import Any
 import pytest
 
 from hoicli.vocabulary.datasets import load
-from tests.support.arrays import records
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, written
+from tests.support.project import EIGHT, FIXTURES, OWN, Hoicli, Record, dumped, parsed, records, refusal, saved, written
 
-Record = dict[str, Any]
-OWN = FIXTURES / "own"
 SITE, GT, PREDICTIONS, RESULTS = (OWN / name for name in ("site.json", "gt.jsonl", "predictions.jsonl", "results.json"))
 PAIR = ("--dataset", SITE, "--gt", GT, PREDICTIONS)
 HICO_GT, HICO_PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
@@ -139,8 +136,7 @@ def values_of_errors(text: str) -> dict[str, int]:
 
 
 def test_matches_say_their_dataset(hoicli: Hoicli, tmp_path: Path) -> None:
-    matches = tmp_path / "matches.jsonl"
-    matches.write_text(hoicli("match", "--protocol", "all", *PAIR).out)
+    matches = saved(tmp_path / "matches.jsonl", hoicli("match", "--protocol", "all", *PAIR).out)
     signed = load(str(SITE)).signed
     assert {record["dataset"] for record in records(matches)} == {signed}
     direct = hoicli("eval", "--protocol", "all", *PAIR)
@@ -151,14 +147,12 @@ def test_matches_say_their_dataset(hoicli: Hoicli, tmp_path: Path) -> None:
         without = hoicli(command, matches)
         assert (without.code, without.out, without.err.count("\n")) == (1, "", 1)
         assert f'dataset: matches of "{signed}", not of hico; give its file with --dataset FILE.json' in without.err
-    changed = tmp_path / "site.json"
-    changed.write_text(SITE.read_text().replace("hard_hat", "hardhat"))
+    changed = saved(tmp_path / "site.json", SITE.read_text().replace("hard_hat", "hardhat"))
     other = hoicli("eval", "--dataset", changed, matches)
     assert other.code == 1
     assert f"{changed} has changed since; match the predictions again" in other.err
     shipped = hoicli("match", "--protocol", "hico", "--gt", HICO_GT, HICO_PREDICTIONS).out
-    mine = hoicli("eval", "--dataset", SITE, written(matches, parsed(shipped)))
-    assert (mine.code, "hico is of hico, not site" in mine.err) == (1, True)
+    assert "hico is of hico, not site" in refusal(hoicli("eval", "--dataset", SITE, written(matches, parsed(shipped))))
 
 
 # Other commands
@@ -178,13 +172,11 @@ def test_a_dump_with_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) -> None:
     silent = tmp_path / "silent.json"
     content = json.loads(SITE.read_text())
     silent.write_text(json.dumps({key: value for key, value in content.items() if key != "numbering"}))
-    wrong = hoicli("convert", "--dataset", silent, RESULTS)
-    assert (wrong.code, wrong.out) == (1, "")
+    refusal(hoicli("convert", "--dataset", silent, RESULTS))
     refused = hoicli("convert", "--dataset", silent, "--from", "ppdm", RESULTS)
     assert refused.code == 1
     assert "numbers objects by COCO's ids, which site does not have: say what a number means in its" in refused.err
-    other = hoicli("convert", "--dataset", SITE, FIXTURES / "foreign/cdn.json")
-    assert (other.code, other.out) == (1, "")
+    refusal(hoicli("convert", "--dataset", SITE, FIXTURES / "foreign/cdn.json"))
 
 
 @pytest.mark.parametrize(
@@ -197,9 +189,8 @@ def test_a_dataset_says_how_its_boxes_are_written(
     (tmp_path / "site.json").write_text(json.dumps(json.loads(SITE.read_text()) | {"box": box}))
     boxes = [{"bbox": [10, 20, 30, 40], "category_id": number} for number in (1, 3)]
     hoi = {"subject_id": 0, "object_id": 1, "category_id": 3}
-    (tmp_path / "gt.json").write_text(
-        json.dumps([{"file_name": "a.jpg", "annotations": boxes, "hoi_annotation": [hoi]}])
-    )
+    image = {"file_name": "a.jpg", "annotations": boxes, "hoi_annotation": [hoi]}
+    dumped(tmp_path / "gt.json", [image])
     (record,) = parsed(hoicli("convert", "--dataset", tmp_path / "site.json", tmp_path / "gt.json").out)
     assert record["boxes"] == [expected] * 2
     assert (record["labels"], record["hois"][0]["verb"]) == (["worker", "helmet"], "wear")

@@ -18,10 +18,9 @@ from hoicli.evaluation.protocol_files import WORDS, _check_together, _make_proto
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.selection import TABLES
 from hoicli.vocabulary.datasets import DATASETS, load
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
+from tests.support.project import FIXTURES, GT, OTHER, PREDICTIONS, Hoicli, parsed, refusal, saved
 
 GOLDEN = Path(__file__).parent / "golden"
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 SCHEMA = jsonschema.Draft202012Validator(json.loads(schema_text("protocol")))
 
 
@@ -125,20 +124,17 @@ def test_it_goes_beside_published_ones_and_through_match(hoicli: Hoicli, tmp_pat
     matches.write_text(hoicli("match", "--gt", GT, PREDICTIONS, "--protocol", names, "--slice", "people").out)
     sliced = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", names, "--slice", "people").out
     assert hoicli("eval", matches, "--protocol", names).out == sliced
-    alone = hoicli("eval", matches)
-    assert alone.code == 1
-    assert "unknown protocol 'mine'" in alone.err
-    assert "give its file" in alone.err
+    said = refusal(hoicli("eval", matches))
+    assert "unknown protocol 'mine'" in said
+    assert "give its file" in said
     written(path, {"name": "mine", "like": "qpic", "triplets_per_image": 2})
-    changed = hoicli("eval", matches, "--protocol", names)
-    assert (changed.code, changed.out) == (2, "")
-    assert "another file of that name" in changed.err
+    assert "another file of that name" in refusal(hoicli("eval", matches, "--protocol", names), 2)
 
 
 def test_compare_takes_it(hoicli: Hoicli, tmp_path: Path) -> None:
     path = written(tmp_path / "mine.json", {"name": "mine", "like": "qpic", "grid": "every"})
     pair = ("--gt", GT, PREDICTIONS)
-    found = parsed(hoicli("compare", *pair, EIGHT / "other.jsonl", "--protocol", path, "--bootstrap", "20").out)
+    found = parsed(hoicli("compare", *pair, OTHER, "--protocol", path, "--bootstrap", "20").out)
     assert {row["protocol"] for row in found} == {"mine", "diag"}
     assert "area under the precision envelope" in hoicli("eval", "--explain", "--protocol", path).out
 
@@ -167,7 +163,7 @@ def test_compare_takes_it(hoicli: Hoicli, tmp_path: Path) -> None:
         ({"name": "x", "like": "hico", "subsets": "rare"}, "subsets: must be an array"),
         ({"name": "x", "like": "hico", "subsets": ["common"]}, 'subsets: hico has no "common"; it has full, rare'),
         ({"name": "x", "like": "hico", "classes": "25"}, 'classes: hico has no "25"'),
-        ({"name": "x", "like": "hico", "person_first": True}, "person_first: is nothing for hico"),
+        ({"name": "x", "like": "hico", "person_first": True}, "person_first: means nothing for hico"),
         ({"name": "x", "like": "hico", "any_object_when_none": True}, "any_object_when_none: goes with person_first"),
         ({"name": "x", "like": "hico", "title": "a\nb"}, "title: must be a line"),
         ({"name": "x", "like": "hico", "dataset": 3}, "dataset: 3: must be a string"),
@@ -177,20 +173,13 @@ def test_compare_takes_it(hoicli: Hoicli, tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_file(hoicli: Hoicli, tmp_path: Path, record: object, problem: str) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(record if isinstance(record, str) else json.dumps(record))
-    result = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", path)
-    assert (result.code, result.out) == (1, "")
-    assert result.err.startswith(f"{path}: {problem}")
-    assert result.err.count("\n") == 1
+    path = saved(tmp_path / "bad.json", record if isinstance(record, str) else json.dumps(record))
+    assert refusal(hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", path)).startswith(f"{path}: {problem}")
 
 
 def test_a_file_that_is_no_json_is_told_with_its_line(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text('{"name": "x",\n oops}')
-    result = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", path)
-    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-    assert result.err.startswith(f"{path}:2: not JSON (")
+    path = saved(tmp_path / "bad.json", '{"name": "x",\n oops}')
+    assert refusal(hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", path)).startswith(f"{path}:2: not JSON (")
 
 
 def test_files_that_do_not_go_together(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -240,8 +229,7 @@ def test_another_package_adds_one(hoicli: Hoicli, tmp_path: Path, added: Callabl
     theirs = parsed(hoicli("eval", *given, "--protocol", file).out)
     assert [row["value"] for row in ours if row["protocol"] == "hico-75"] == [row["value"] for row in theirs]
     assert all("|row:hoi-strict@1.2|" in row["signature"] for row in ours if row["protocol"] == "hico-75")
-    matches = tmp_path / "matches.jsonl"
-    matches.write_text(hoicli("match", *given, "--protocol", "hico,hico-75").out)
+    matches = saved(tmp_path / "matches.jsonl", hoicli("match", *given, "--protocol", "hico,hico-75").out)
     assert parsed(hoicli("eval", matches, "--protocol", "hico,hico-75").out) == ours
     assert "hico-75: like hico" in hoicli("eval", "--explain", "--protocol", "hico-75").out
     assert "hico-image-ko, hico-75" in hoicli("eval", *given, "--protocol", "hico-57").err
@@ -277,6 +265,4 @@ def test_what_no_file_can_hold(hoicli: Hoicli, added: Callable[..., None], value
 )
 def test_a_bad_one_of_another_package(hoicli: Hoicli, added: Callable[..., None], value: object, problem: str) -> None:
     added("hico-75", value)
-    result = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", "hico-75")
-    assert (result.code, result.out) == (1, "")
-    assert result.err.startswith(problem)
+    assert refusal(hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", "hico-75")).startswith(problem)

@@ -1,4 +1,5 @@
-"""Predictions and ground truth read together: what is noted, what is refused, and where a mistake is said to be."""
+"""Predictions and ground truth read together: what is noted, what is refused, and where a mistake is said to be; names
+of streams; and options and tags that mean nothing."""
 
 from __future__ import annotations
 
@@ -6,16 +7,19 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hoicli.errors import DataError
+from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.evaluating import matched_batches, read_truth
 from hoicli.evaluation.filters import Filters
+from hoicli.evaluation.predictions import names_of_files
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from tests.support.arrays import GT, PREDICTIONS
-from tests.support.kernel import HICO, Record, ground_truth, lines
-from tests.support.project import EIGHT, Hoicli, written
+from hoicli.records.result_rows import parse_tags
+from tests.support.kernel import HICO, ground_truth, lines
+from tests.support.project import GT, OTHER, PREDICTIONS, Hoicli, Record, written
 
 
 def image(name: str, good: int, bad: int) -> Record:
@@ -98,17 +102,13 @@ def matches(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("--protocol", "hico,upt,qpic"), "--protocol upt,qpic: the matches are of diag, hico"),
         (("--iou", "0.6"), "--iou 0.6: the matches of hico do not have it; give it to hoicli match"),
         (("--iou", "0.5:0.75:0.25"), "--iou 0.5:0.75:0.25: a mean over thresholds needs the predictions, with --gt"),
-        (
-            ("--iou", "0.75", "--slice", "people"),
-            "--iou 0.75 --slice people: the matches of hico do not have it; give it to hoicli match",
-        ),
+        (("--iou", "0.75", "--slice", "people"), "--iou 0.75 --slice people: the matches of hico"),
         (("--slice", "people"), "the matches of hico have only --iou 0.5 or --iou 0.75: ask for one, or match"),
     ],
 )
 def test_what_a_match_stream_cannot_say(options: tuple[str, ...], message: str, matches: Path, hoicli: Hoicli) -> None:
     result = hoicli("eval", matches, *options)
-    assert (result.code, result.out) == (2, "")
-    assert message in result.err
+    assert (result.code, result.out, message in result.err) == (2, "", True)
 
 
 def test_a_match_stream_says_all_that_it_has_or_what_is_named(matches: Path, hoicli: Hoicli) -> None:
@@ -143,8 +143,60 @@ def test_scores_that_rank_nothing_are_asked_about(hoicli: Hoicli, tmp_path: Path
 def test_classes_without_ground_truth_are_said_where_most_of_a_mean_have_none(hoicli: Hoicli) -> None:
     """Once for all models, and not of means that leave such classes out."""
     said = "586 of 600 classes have no ground truth and count 0 in the mean"
-    gt, streams = ("--gt", EIGHT / "gt.jsonl"), [EIGHT / "predictions.jsonl", EIGHT / "other.jsonl"]
+    gt, streams = ("--gt", GT), [PREDICTIONS, OTHER]
     assert hoicli("eval", *gt, streams[0]).err.count(f"hoicli: hico, hico-ko, upt, inp-cc: {said}") == 1
     assert said not in hoicli("eval", *gt, "--protocol", "qpic,diag", streams[0]).err
     assert hoicli("compare", "--bootstrap", "10", *gt, *streams).err.count(said) == 1
     assert said not in hoicli("match", *gt, streams[0]).err  # of a shard, perhaps
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["out/preds.jsonl"], ["preds"]),
+        (["a/preds.jsonl", "b/other.jsonl.gz"], ["preds", "other"]),
+        (["runs/a/preds.jsonl", "runs/b/preds.jsonl", "c/third.jsonl"], ["a/preds", "b/preds", "c/third"]),
+        (["x/a/p.jsonl", "x/b/p.jsonl", "y/a/p.jsonl"], ["x/a/p", "x/b/p", "y/a/p"]),
+        (["p.jsonl", "/tmp/p.jsonl"], ["p", "tmp/p"]),
+        (["/p.jsonl", "./tmp/../q/p.jsonl"], ["/p", "q/p"]),
+        (["p.jsonl", "p.json"], ["p.jsonl", "p.json"]),
+        (["a/p.jsonl", "a/p.json", "b/p.jsonl"], ["a/p.jsonl", "a/p.json", "b/p.jsonl"]),
+        (["-", "other.jsonl"], ["stdin", "other"]),
+        (["-", "stdin.jsonl"], ["<stdin>", "stdin.jsonl"]),
+        ([".hidden.jsonl"], [".hidden.jsonl"]),
+    ],
+)
+def test_the_shortest_path_that_tells_them_apart(paths: list[str], names: list[str]) -> None:
+    assert names_of_files(paths) == names
+
+
+@pytest.mark.parametrize("paths", [["p.jsonl", "p.jsonl"], ["p.jsonl", "q", "./p.jsonl"], ["-", "-"]])
+def test_a_path_given_twice_is_refused(paths: list[str]) -> None:
+    with pytest.raises(UsageError, match="is given twice: names must differ; leave one out, or give each a name"):
+        names_of_files(paths)
+
+
+PARTS = st.sampled_from(["a", "b", "p", "p.json", "p.jsonl", ".p", "a.p", "-"])
+
+
+@given(st.lists(st.lists(PARTS, min_size=1, max_size=3).map("/".join), min_size=1, max_size=6, unique=True))
+def test_names_differ_whatever_the_paths(paths: list[str]) -> None:
+    names = names_of_files(paths)
+    assert len(set(names)) == len(paths)
+    assert all(names)
+
+
+@pytest.mark.parametrize("nms", ["0.5/nan/1", "0.5/1/nan", "0.5/-0.1/1", "0.5/1", "0.5/1/1/1", "x", "", "2", "nan"])
+def test_pair_nms_that_cannot_be(nms: str) -> None:
+    with pytest.raises(UsageError, match=f"^--nms {nms}"):
+        Filters.from_options(None, nms, False)
+
+
+def test_exponents_of_pair_nms() -> None:
+    assert Filters.from_options(None, 0.5, False) == Filters.from_options(None, "0.5/1/0.5", False)
+    assert Filters.from_options(3, "0.5/0.5/1", False).signature() == {"topk": "3", "nms": "0.5/0.5/1"}
+
+
+def test_tags_are_text() -> None:
+    with pytest.raises(UsageError, match="no UTF-8"):
+        parse_tags(["model=\udcff"])

@@ -25,10 +25,9 @@ from hoicli.evaluation.tally import ClassResults
 from hoicli.evaluation.views import Views, parse_thresholds
 from hoicli.vocabulary.datasets import load
 from tests.support import reference, strategies
-from tests.support.kernel import HICO, Record, ground_truth, tally
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.kernel import HICO, ground_truth, tally
+from tests.support.project import FIXTURES, Data, Hoicli, Record, complaint, saved
 
-Data = tuple[list[Record], list[Record]]
 EVERY = chosen_protocols(["all"], "hico")
 Box = tuple[float, ...]
 
@@ -166,9 +165,8 @@ def test_a_part_ignores_what_is_outside_it() -> None:
     """COCO's area ranges, by hand: of rides the small stray box counts only among small objects, where no ride is."""
     found = viewed(world(), sliced("objects"), "hico")
     ride, hold = (HICO.interaction_ids[verb, "bicycle"] for verb in ("ride", "hold"))
-    whole, small, medium, large = (
-        found[f"hico{part}"] for part in ("", *(f"|objects|{p}" for p in MEASURES["objects"].names))
-    )
+    parts = ("", *(f"|objects|{part}" for part in MEASURES["objects"].names))
+    whole, small, medium, large = (found[f"hico{part}"] for part in parts)
     assert math.isclose(whole.ap[ride], 1 / 3)  # rank 3
     assert math.isclose(large.ap[ride], 1 / 2)  # the small stray box is not there
     assert (small.positives[ride], large.positives[ride], medium.positives.sum()) == (0, 1, 0)
@@ -194,8 +192,7 @@ def test_people_in_one_place_are_one() -> None:
 
 
 def test_a_file_of_slices(tmp_path: Path) -> None:
-    path = tmp_path / "night.tsv"
-    path.write_text("a\tdark\nb\tdark\na\tcrowd\n")
+    path = saved(tmp_path / "night.tsv", "a\tdark\nb\tdark\na\tcrowd\n")
     truth, predictions = world()
     truth.append({**truth[0], "image_id": "b"})
     truth.append({**truth[0], "image_id": "c"})
@@ -206,11 +203,7 @@ def test_a_file_of_slices(tmp_path: Path) -> None:
     (slice_,) = parse_slices([str(path)], HICO)
     path.write_text("b\tdark\na\tcrowd\na\tdark\n")
     assert parse_slices([str(path)], HICO) == [slice_]  # the digest does not depend on the order of the lines
-    for text in (
-        "sep=;\r\na;dark\r\nb;dark\r\na;crowd\r\n",
-        'a,dark\nb,"dark"\na,crowd\n',
-        "a\tdark\nb\tdark\na\tcrowd",
-    ):
+    for text in ("sep=;\r\na;dark\r\nb;dark\r\na;crowd\r\n", 'a,dark\nb,"dark"\na,crowd', "a\tdark\nb\tdark\na\tcrowd"):
         path.write_text(text, encoding="utf-16")
         assert parse_slices([str(path)], HICO) == [slice_]
 
@@ -230,11 +223,8 @@ def test_a_file_of_slices(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_file_of_slices(tmp_path: Path, content: str | bytes, problem: str) -> None:
-    path = tmp_path / "s.tsv"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(DataError) as caught:
-        parse_slices([str(path)], HICO)
-    assert problem in str(caught.value)
+    path = saved(tmp_path / "s.tsv", content if isinstance(content, bytes) else content.encode())
+    assert problem in complaint(DataError, parse_slices, [str(path)], HICO)
 
 
 @pytest.mark.parametrize(
@@ -255,9 +245,7 @@ def test_a_bad_file_of_slices(tmp_path: Path, content: str | bytes, problem: str
     ],
 )
 def test_slices_that_there_are_not(name: str, dataset: str, problem: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        parse_slices([name], load(dataset))
-    assert problem in str(caught.value)
+    assert problem in complaint(UsageError, parse_slices, [name], load(dataset))
 
 
 def test_the_names_of_parts() -> None:

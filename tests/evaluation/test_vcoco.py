@@ -20,9 +20,8 @@ from hoicli.commands.doctor import schema_text
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
 from tests.support import kernel, vcoco_reference
-from tests.support.arrays import records
-from tests.support.project import FIXTURES, Hoicli, parsed, written
-from tests.support.vcoco import VCOCO, Record, datasets, with_labels
+from tests.support.project import FIXTURES, Data, Hoicli, Record, parsed, records, written
+from tests.support.vcoco import VCOCO, datasets, with_labels
 
 FOLDER = FIXTURES / "vcoco"
 TRUTH, PREDICTIONS = FOLDER / "ground_truth.jsonl", FOLDER / "predictions.jsonl"
@@ -44,7 +43,7 @@ def agrees(truth: list[Record], predictions: list[Record]) -> None:
 
 
 @given(datasets())
-def test_every_protocol_equals_the_slow_evaluator(data: tuple[list[Record], list[Record]]) -> None:
+def test_every_protocol_equals_the_slow_evaluator(data: Data) -> None:
     agrees(*data)
 
 
@@ -155,9 +154,8 @@ def test_crowds_are_refused_by_name(people: int, hois: int, what: str, monkeypat
 
 def test_predictions_on_people_nobody_annotated_are_ignored() -> None:
     truth = image([FAR, PERSON, CUP], ["person", "person", "cup"], [said(1, "hold_obj", 2)])
-    found = image(
-        [FAR, PERSON, CUP], ["person", "person", "cup"], [said(0, "hold_obj", 2, 0.9), said(1, "hold_obj", 2, 0.5)]
-    )
+    hois = [said(0, "hold_obj", 2, 0.9), said(1, "hold_obj", 2, 0.5)]
+    found = image([FAR, PERSON, CUP], ["person", "person", "cup"], hois)
     for protocol, what in (("vcoco-agent", "hold"), ("vcoco-s1", "hold_obj"), ("vcoco-s2", "hold_obj")):
         assert ap(truth, found, what, protocol) == 0.5
         assert ap(truth | {"annotated": [False, True, True]}, found, what, protocol) == 1
@@ -182,9 +180,8 @@ def test_the_best_person_decides_whatever_they_do() -> None:
 
 
 def test_a_wrong_object_leaves_the_person_to_the_next() -> None:
-    found = image(
-        [PERSON, FAR, CUP], ["person", "cup", "cup"], [said(0, "hold_obj", 1, 0.9), said(0, "hold_obj", 2, 0.8)]
-    )
+    hois = [said(0, "hold_obj", 1, 0.9), said(0, "hold_obj", 2, 0.8)]
+    found = image([PERSON, FAR, CUP], ["person", "cup", "cup"], hois)
     assert ap(HOLDS, found, "hold_obj") == 0.5
 
 
@@ -201,9 +198,8 @@ def test_an_action_that_is_not_said_has_the_best_score_of_its_roles() -> None:
 def test_what_a_record_leaves_unstated_is_stated_at_score_0() -> None:
     """UPT's cache: everybody does everything, with a tiny object; so recall is never lost."""
     unstated = {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}
-    truth = image(
-        [PERSON, CUP], ["person", "cup"], [said(0, "hold_obj", 1), said(0, "eat_obj", 1), said(0, "eat_instr")]
-    )
+    hois = [said(0, "hold_obj", 1), said(0, "eat_obj", 1), said(0, "eat_instr")]
+    truth = image([PERSON, CUP], ["person", "cup"], hois)
     found = holding(PERSON, CUP) | {"labels": ["person", None]}
     assert ap(truth, found, "eat", "vcoco-agent") == 0
     assert ap(truth, found | {"unstated": unstated}, "eat", "vcoco-agent") == 1
@@ -342,11 +338,8 @@ def test_every_printed_number(golden: list[Record], shared: Path) -> None:
         ("vcoco-agent", "agent", "full"), ("vcoco-s1", "scenario_1", "25"), ("vcoco-s2", "scenario_2", "25"),
     ):  # fmt: skip
         mine = [row for row in golden if row["protocol"] == protocol]
-        classes = {
-            "-".join(filter(None, (row["verb"], row["role"]))): (row["value"], row["n"])
-            for row in mine
-            if row["metric"] == "AP"
-        }
+        aps = [row for row in mine if row["metric"] == "AP"]
+        classes = {"-".join(filter(None, (row["verb"], row["role"]))): (row["value"], row["n"]) for row in aps}
         assert classes.keys() == expected[name]["per_class"].keys()
         for label, (value, positives) in expected[name]["per_class"].items():
             assert classes[label][1] == positives

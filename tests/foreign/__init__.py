@@ -16,9 +16,8 @@ import orjson
 
 from hoicli.converters.formats import FORMATS
 from tests.hostile.mutations import STRUCTURE
-from tests.support.project import EIGHT, FIXTURES
+from tests.support.project import EIGHT, FIXTURES, Record
 
-Record = dict[str, Any]
 Records = list[Record]
 Make = Callable[[Records, Records, Path], None]
 """Writes a file of the ground truth and the predictions."""
@@ -69,9 +68,8 @@ def writes(file: str, **where: Any) -> Callable[[Make], Make]:
 
     def added(make: Make) -> Make:
         fixture = Fixture(make, file, **where)
-        there = {name for name, other in _FIXTURES.items() if other.path == fixture.path} | {make.__name__} & {
-            *_FIXTURES
-        }
+        own = {make.__name__} & {*_FIXTURES}
+        there = {name for name, other in _FIXTURES.items() if other.path == fixture.path} | own
         assert not there, f"@writes({file!r}) {make.__name__}: {there} of tests/foreign has that name or file already"
         _FIXTURES[make.__name__] = fixture
         return make

@@ -14,7 +14,7 @@ from scipy.io import savemat
 import hoicli
 from hoicli.vocabulary.datasets import load
 from tests.foreign import Records, writes
-from tests.support import arrays
+from tests.support.kernel import arrays
 
 HIDDEN = -20.0
 """The logit of a class that is not predicted."""
@@ -58,7 +58,7 @@ def state(truth: Records, predictions: Records, path: Path) -> None:
     """The state of an `Evaluator`, as numpy.savez writes it. All images of one process."""
     evaluator = hoicli.Evaluator(truth, "hico")
     for record in predictions:
-        evaluator.update(record["image_id"], **arrays.arrays(record))
+        evaluator.update(record["image_id"], **arrays(record))
     np.savez_compressed(path, **evaluator.state())
 
 

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 from hoicli.vocabulary.datasets import load
-from tests.foreign import Record, Records, writes
+from tests.foreign import Records, writes
+from tests.support.project import Record
 
 
 @writes("instances_test2015.json")

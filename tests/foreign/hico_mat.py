@@ -13,7 +13,8 @@ import numpy as np
 from scipy.io import savemat
 
 from hoicli.vocabulary.datasets import load
-from tests.foreign import Record, Records, writes
+from tests.foreign import Records, writes
+from tests.support.project import Record
 
 
 @writes("anno_bbox.mat")

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from hoicli.vocabulary.datasets import load
-from tests.foreign import Record, Records, writes
+from tests.foreign import Records, writes
+from tests.support.project import Record
 
 Number = Callable[[Any], Any]
 
@@ -25,10 +26,7 @@ def boxes(record: Record, ids: Mapping[str, int], number: Number = lambda value:
 
 
 def hois(
-    record: Record,
-    id_of: Callable[[str, str], int],
-    number: Number = lambda value: value,
-    key: str = "category_id",
+    record: Record, id_of: Callable[[str, str], int], number: Number = lambda value: value, key: str = "category_id"
 ) -> list[Record]:
     """The interactions, with the number of each verb and label of its object, and with the scores they have."""
     found = []
@@ -87,9 +85,7 @@ def cdn_list(truth: Records, predictions: Records, path: Path) -> None:
 def diag_list(truth: Records, predictions: Records, path: Path) -> None:
     """preds_wo_nointer.pkl of Diag-HOI: CDN's list as a pickle, no_interaction left out, numbers as NumPy scalars.
     Integers as np.int64, scores and boxes as np.float64 (float32 would round them)."""
-    kept = [
-        {**record, "hois": [hoi for hoi in record["hois"] if hoi["verb"] != "no_interaction"]} for record in predictions
-    ]
+    kept = [{**one, "hois": [hoi for hoi in one["hois"] if hoi["verb"] != "no_interaction"]} for one in predictions]
     path.write_bytes(pickle.dumps(items(kept, _scalar), protocol=4))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.foreign import Record, Records, writes
+from tests.foreign import Records, writes
+from tests.support.project import Record
 
 OBJECTS = ("bicycle", "dog", "hat", "person", "street", "tree")
 PREDICATES = ("behind", "holding", "looking at", "next to", "on", "riding", "wearing")

@@ -15,7 +15,8 @@ import numpy as np
 
 from hoicli.vocabulary.dataset_content import coco_objects
 from hoicli.vocabulary.datasets import load
-from tests.foreign import Record, Records, writes
+from tests.foreign import Records, writes
+from tests.support.project import Record
 
 
 @writes("test.ids", folder="vcoco", place="", truth="ground_truth.jsonl")

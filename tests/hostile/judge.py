@@ -93,9 +93,8 @@ def prepare(reader: Reader, number: int, folder: Path) -> tuple[Path, list[str],
     path.write_bytes(data)
     target = folder / ("out.jsonl.gz" if rng.random() < 0.1 else "out.jsonl")
     given = path.parent if reader.file.startswith("mats/") else path
-    words = [
-        str(given) if word == "IN" else word.replace("DIR", str(folder)) for word in rng.choice(reader.calls).split()
-    ]
+    call = rng.choice(reader.calls).split()
+    words = [str(given) if word == "IN" else word.replace("DIR", str(folder)) for word in call]
     return path, [str(target) if word == "OUT" else word for word in words], way
 
 
@@ -144,14 +143,8 @@ def _said_wrong(said: str, code: int, words: list[str], folder: Path) -> Iterato
     told = [line for line in lines[:-1] if not (code and line.startswith(tuple(before)))]
     if code and len(told) != 1 and not (words[0] == "validate" and not told):
         yield f"{len(told)} lines: {said[:300]}"
-    places = (
-        "hoicli",
-        "<stdin>",
-        "image ",
-        str(folder),
-        *(word for word in words if word.startswith("/")),
-        "--image-list",
-    )
+    paths = [word for word in words if word.startswith("/")]
+    places = ("hoicli", "<stdin>", "image ", str(folder), *paths, "--image-list")
     for line in told:
         if not line.startswith(places if code else "hoicli: "):
             yield f"no place in front: {line[:300]}"

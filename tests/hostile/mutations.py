@@ -206,9 +206,8 @@ def restructure(rng: Random, tree: Any, make: Callable[[Random], Any] = value) -
         elif isinstance(container[key], dict):
             container[key] = {**container[key], str(rng.choice(VALUES))[:50]: make(rng)}
         elif isinstance(container[key], int | float):
-            container[key] = rng.choice(
-                [-container[key], container[key] + 1, container[key] * 10**9, str(container[key])]
-            )
+            number = container[key]
+            container[key] = rng.choice([-number, number + 1, number * 10**9, str(number)])
         else:
             container[key] = make(rng)
     return tree

@@ -25,10 +25,7 @@ PAIR = f"--gt {GT} {PREDICTIONS}"
 SHOE_PAIR = f"--gt {SHOE / 'gt.jsonl'} {SHOE / 'predictions.jsonl'}"
 JPEG = f"--images {CORPUS} --corruption jpeg,rainbow --severity 2 --jobs 1"
 
-READS_NOTHING = {
-    "data": "keeps what convert reads, by convert's own readers",
-    "doctor": "looks at its own files",
-}
+READS_NOTHING = {"data": "keeps what convert reads, by convert's own readers", "doctor": "looks at its own files"}
 """Commands without a reader of their own, and why that is so."""
 
 LINES = "lines"

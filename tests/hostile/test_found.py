@@ -12,7 +12,7 @@ import pytest
 
 from hoicli.records.boxes import iou
 from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS, VCOCO
-from tests.support.project import Hoicli, changed, dumped, parsed, refusal, written
+from tests.support.project import Hoicli, changed, dumped, parsed, refusal, saved, written
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,7 @@ def test_pocket_in_another_shape(hoicli: Hoicli, tmp_path: Path, change: Any, me
 
 def test_vsrl_with_an_infinite_id(hoicli: Hoicli, tmp_path: Path) -> None:
     text = (VCOCO / "vcoco_test.json").read_text()
-    path = tmp_path / "vcoco_test.json"
-    path.write_text(text.replace('"image_id": [11', '"image_id": [1e999', 1))
+    path = saved(tmp_path / "vcoco_test.json", text.replace('"image_id": [11', '"image_id": [1e999', 1))
     result = hoicli("convert", path, VCOCO / "instances.json")
     assert refusal(result) == f"{path}: [0].image_id: inf is no whole number; ids and indices are"
 
@@ -50,8 +49,7 @@ def test_integers_of_hundreds_of_digits_in_a_pickle(hoicli: Hoicli, tmp_path: Pa
     for number in (10**400, 10**5000):
         content = pickle.loads((FOREIGN / "preds.pkl").read_bytes())
         content["scores"][0] = [number]
-        path = tmp_path / "p.pkl"
-        path.write_bytes(pickle.dumps(content))
+        path = saved(tmp_path / "p.pkl", pickle.dumps(content))
         refusal(hoicli("convert", "--from", "inpcc", "--image-list", GT, path))
     content = json.loads((FOREIGN / "test_hico.json").read_text())
     path = tmp_path / "p.json"
@@ -135,9 +133,8 @@ def test_a_match_record_whose_settings_are_none(hoicli: Hoicli, tmp_path: Path) 
         lines = [{**line, "settings": settings} for line in match_lines()]
         path = written(tmp_path / "m.jsonl", lines)
         for command in ("eval", "diagnose"):
-            assert refusal(hoicli(command, path)).startswith(
-                f"{path}:1: settings: missing, or not as hoicli match writes it"
-            )
+            said = refusal(hoicli(command, path))
+            assert said.startswith(f"{path}:1: settings: missing, or not as hoicli match writes it")
     for unsigned in ({"topk": "5|gt:01234567"}, {"zz": "1"}):
         lines = [{**line, "settings": unsigned} for line in match_lines()]
         path = written(tmp_path / "m.jsonl", lines)
@@ -177,8 +174,7 @@ def test_half_a_character_in_an_archive_is_a_bad_item(hoicli: Hoicli, tmp_path: 
 
 def test_half_a_surrogate_pair_is_no_text(hoicli: Hoicli, tmp_path: Path) -> None:
     """Python's JSON reads it, and no file can hold it: the digest of a file of questions met it first."""
-    path = tmp_path / "scene.json"
-    path.write_text('{"a.jpg": {"question_1": {"q\\ud800": NaN}}}')
+    path = saved(tmp_path / "scene.json", '{"a.jpg": {"question_1": {"q\\ud800": NaN}}}')
     done = hoicli("vlm-eval", "--questions", path, PREDICTIONS)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
     assert f"{path}:1: not JSON (no low surrogate in string" in done.err

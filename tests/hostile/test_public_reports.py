@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, Record, dumped, saved
 
-Record = dict[str, Any]
 PAIR: Record = {"boxes": [[0, 0, 20, 40], [20, 10, 60, 40]], "labels": ["person", "bicycle"]}
 RIDE: Record = {"subject": 0, "object": 1, "verb": "ride"}
 
@@ -66,12 +65,8 @@ def test_boxes_of_equal_score_rank_in_their_order_as_in_pycocotools(
     options = ("--boxes", "--protocol", "coco-boxes")
     truth = [{"image_id": "a", "boxes": [[214, 41, 562, 285]], "labels": ["person"], "hois": []}]
     boxes = [[214, 41, 562, 285], [600, 300, 900, 600]]
-    values = [
-        evaluate(
-            truth, [{"image_id": "a", "boxes": order, "labels": ["person"] * 2, "scores": [1, 1], "hois": []}], *options
-        )
-        for order in (boxes, boxes[::-1])
-    ]
+    alike: Record = {"image_id": "a", "labels": ["person"] * 2, "scores": [1, 1], "hois": []}
+    values = [evaluate(truth, [{**alike, "boxes": order}], *options) for order in (boxes, boxes[::-1])]
     assert [found["AP50", "full"] for found in values] == [100, pytest.approx(50, abs=0.5)]
     checked = hoicli("validate", written(tmp_path / "equal.jsonl", record("a", 1.0), record("b", 1.0)))
     assert "all-scores-equal" in checked.out
@@ -99,8 +94,7 @@ def test_the_numbers_of_annotations_mean_nothing(hoicli: Hoicli, tmp_path: Path,
     """cocodataset/cocoapi#546 and cvat-ai/cvat#748: an annotation with id 0 is never found, so that ground truth as
     predictions does not score 100. cocodataset/cocoapi#123: pycocotools takes no notice of `ignore`; neither here, but
     it is said."""
-    path = tmp_path / "coco.json"
-    path.write_text(json.dumps(coco(first_id, **more)))
+    path = dumped(tmp_path / "coco.json", coco(first_id, **more))
     gt = tmp_path / "gt.jsonl"
     converted = hoicli("convert", path, "-o", gt)
     assert converted.code == 0, converted.err
@@ -118,11 +112,9 @@ def test_the_numbers_of_annotations_mean_nothing(hoicli: Hoicli, tmp_path: Path,
 
 def test_an_image_without_relations_is_an_image(hoicli: Hoicli, tmp_path: Path) -> None:
     """Jingkang50/OpenPSG#73, #83: its empty list of relations has one dimension, and the evaluation stops."""
-    path = tmp_path / "coco.json"
-    path.write_text(json.dumps(coco(1)))
-    preds = written(
-        tmp_path / "preds.jsonl", record("1", 0.9), {"image_id": "2", "boxes": [], "labels": [], "hois": []}
-    )
+    path = dumped(tmp_path / "coco.json", coco(1))
+    empty = {"image_id": "2", "boxes": [], "labels": [], "hois": []}
+    preds = written(tmp_path / "preds.jsonl", record("1", 0.9), empty)
     result = hoicli("recall", "--gt", path, "--k", "20", preds)
     assert result.code == 0, result.err
     rows = [json.loads(line) for line in result.out.splitlines()]
@@ -132,8 +124,7 @@ def test_an_image_without_relations_is_an_image(hoicli: Hoicli, tmp_path: Path) 
 def test_classes_of_v_coco_without_a_prediction(hoicli: Hoicli, tmp_path: Path) -> None:
     """hitachi-rd-cv/qpic#25, yoyomimi/AS-Net#13: `amax` of an empty array ends the official evaluator."""
     one = json.loads((FIXTURES / "vcoco/predictions.json").read_text())[:1]
-    path = tmp_path / "one.pkl"
-    path.write_bytes(pickle.dumps(one))
+    path = saved(tmp_path / "one.pkl", pickle.dumps(one))
     result = hoicli("eval", "--dataset", "vcoco", "--gt", FIXTURES / "vcoco/ground_truth.jsonl", path)
     assert result.code == 0, result.err
     rows = map(json.loads, result.out.splitlines())

@@ -15,7 +15,7 @@ import pytest
 
 from hoicli.io.streams import Stream
 from hoicli.records.columns import BATCH
-from tests.support.project import FIXTURES, Hoicli
+from tests.support.project import FIXTURES, Hoicli, refusal, saved
 
 COUNT = 1000
 CLASSES = [("sit_on", "bench"), ("ride", "bicycle"), ("hold", "cup"), ("walk", "dog")]
@@ -97,9 +97,7 @@ def cuts_of(lines: list[bytes], path: Path) -> list[int]:
 
 @pytest.fixture
 def truth(tmp_path: Path) -> Path:
-    path = tmp_path / "gt.jsonl"
-    path.write_bytes(b"".join(good(COUNT)[0]))
-    return path
+    return saved(tmp_path / "gt.jsonl", b"".join(good(COUNT)[0]))
 
 
 @pytest.fixture
@@ -107,8 +105,7 @@ def shared_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
     """Files are read by three processes; the numbers of the lines with which the second and the third begin."""
     monkeypatch.setattr("hoicli.io.streams.SHARE", 1 << 15)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
-    whole = tmp_path / "whole.jsonl"
-    whole.write_bytes(b"".join(good(COUNT)[1]))
+    whole = saved(tmp_path / "whole.jsonl", b"".join(good(COUNT)[1]))
     cuts = cuts_of(good(COUNT)[1], whole)
     assert len(cuts) == 2
     return cuts
@@ -129,9 +126,7 @@ def check(hoicli: Hoicli, words: tuple[str, ...], truth: Path, bad: Bad) -> None
     """Stopped at the line, with nothing written; and under skip everything but the line, of which the output tells."""
     path, out = truth.with_name("p.jsonl"), truth.with_name("out.jsonl")
     path.write_bytes(bad.data)
-    stopped = hoicli(*words, "--gt", truth, "-o", out, path)
-    assert (stopped.code, stopped.out, stopped.err.count("\n")) == (1, "", 1)
-    assert stopped.err.startswith(f"{path}:{bad.at + 1}: {bad.message}")
+    assert refusal(hoicli(*words, "--gt", truth, "-o", out, path)).startswith(f"{path}:{bad.at + 1}: {bad.message}")
     assert not out.exists()
     skipping = hoicli(*words, "--gt", truth, "--on-error", "skip", path)
     path.write_bytes(bad.without)
@@ -164,8 +159,7 @@ def test_a_last_line_that_breaks_off(hoicli: Hoicli, truth: Path, shared_out: li
 
 @pytest.mark.parametrize("name", SOME)
 def test_a_last_line_without_an_end_counts(hoicli: Hoicli, truth: Path, shared_out: list[int], name: str) -> None:
-    path = truth.with_name("p.jsonl")
-    path.write_bytes(b"".join(good(COUNT)[1]))
+    path = saved(truth.with_name("p.jsonl"), b"".join(good(COUNT)[1]))
     whole = hoicli(*COMMANDS[name], "--gt", truth, path)
     path.write_bytes(b"".join(good(COUNT)[1]).rstrip(b"\n"))
     assert hoicli(*COMMANDS[name], "--gt", truth, path) == whole
@@ -201,8 +195,7 @@ def test_a_bad_line_of_the_ground_truth(hoicli: Hoicli, tmp_path: Path, place: s
 @pytest.mark.parametrize("place", PLACES)
 def test_validate_names_the_line(hoicli: Hoicli, tmp_path: Path, place: str) -> None:
     bad = without_verb(good(600)[1], positions(600, [200, 300])[place])
-    path = tmp_path / "p.jsonl"
-    path.write_bytes(bad.data)
+    path = saved(tmp_path / "p.jsonl", bad.data)
     result = hoicli("validate", path)
     errors = [row for row in map(json.loads, result.out.splitlines()) if row["severity"] == "error"]
     assert result.code == 1

@@ -19,9 +19,8 @@ from hoicli.errors import UsageError
 from hoicli.shoe.interview import AnswerCache
 from tests.hostile.dying import WRITERS
 from tests.hostile.readers import CORPUS
-from tests.support.project import EIGHT, PATIENCE, ROOT, Hoicli, refusal
+from tests.support.project import GT, PATIENCE, PREDICTIONS, ROOT, Hoicli, refusal, saved
 
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 PYTHON = [sys.executable, "-m", "hoicli"]
 
 
@@ -46,8 +45,7 @@ def test_killed_at_its_steps_and_out_of_room(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [("match", "--gt", GT), ("mask",), ("prompts",), ("convert",)], ids=str)
 def test_killed_with_half_of_its_input(words: tuple[Any, ...], tmp_path: Path) -> None:
     """Held in the middle by a pipe that goes on giving nothing: what is written so far never has the name."""
-    target = tmp_path / "out.jsonl"
-    target.write_text("old\n")
+    target = saved(tmp_path / "out.jsonl", "old\n")
     lines = PREDICTIONS.read_bytes().splitlines(keepends=True)
     command = [*PYTHON, *map(str, words), "-", "-o", str(target)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT) as process:
@@ -90,8 +88,7 @@ def test_what_is_said_never_gets_into_the_data(tmp_path: Path) -> None:
     done = shell(f'"$@" match --gt {GT} {PREDICTIONS} 2>&-')
     assert done.returncode == 0
     assert all(json.loads(line)["image_id"] for line in done.stdout.splitlines())
-    some = tmp_path / "some.jsonl"
-    some.write_bytes(PREDICTIONS.read_bytes().splitlines(keepends=True)[0])
+    some = saved(tmp_path / "some.jsonl", PREDICTIONS.read_bytes().splitlines(keepends=True)[0])
     done = shell(f'"$@" eval --gt {GT} {some} 2>&- -o {tmp_path / "out"}')
     assert (done.returncode, done.stdout) == (0, b"")
     assert all(json.loads(line)["metric"] for line in (tmp_path / "out").read_bytes().splitlines())
@@ -192,8 +189,7 @@ def test_a_file_that_is_replaced_hands_on_its_mode(hoicli: Hoicli, tmp_path: Pat
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
 def test_a_file_that_root_replaces_stays_its_owners(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    path.write_text("old")
+    path = saved(tmp_path / "out", "old")
     os.chown(path, 1234, 2345)
     path.chmod(0o4640)
     assert hoicli("doctor", "--schema", "result", "-o", path).code == 0

@@ -1,4 +1,5 @@
-"""What is said on stderr: as text, only errors, or as JSON; errors as data, and one list of their codes."""
+"""What is said on stderr: as text, only errors, or as JSON; errors as data, and one list of their codes; and a bar for
+a piece of work, where a terminal shows it."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ import pytest
 
 import hoicli as package
 from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError
-from hoicli.io.messages import note, set_log_options
+from hoicli.io import messages
+from hoicli.io.messages import Progress, kept_notes, note, set_log_options
 from hoicli.validation.findings import ERRORS
-from tests.support.project import EIGHT, ROOT, Hoicli, parsed
+from tests.support.project import GT, PREDICTIONS, ROOT, Hoicli, parsed, saved
 from tests.support.readme import DOCS
 
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 EVERY_CODE = [code for codes in CODES.values() for code in codes]
 EVAL = ("eval", "--gt", GT, "--protocol", "hico")
 
@@ -78,8 +79,7 @@ def test_json_has_what_the_text_has(hoicli: Hoicli, tmp_path: Path) -> None:
     assert (logged.code, logged.out) == (0, text.out)
     said = [line.removeprefix("hoicli: ") for line in text.err.splitlines()]
     assert parsed(logged.err) == [{"level": "note", "message": line} for line in said]
-    broken = tmp_path / "broken.jsonl"
-    broken.write_text(PREDICTIONS.read_text().replace('"score"', '"skore"'))
+    broken = saved(tmp_path / "broken.jsonl", PREDICTIONS.read_text().replace('"score"', '"skore"'))
     (error,) = parsed(hoicli(*EVAL, "--log", "json", broken).err)
     assert (error["code"], error["file"], error["line"]) == ("malformed", str(broken), 1)
     with pytest.raises(DataError) as raised:
@@ -91,3 +91,34 @@ def test_json_has_what_the_text_has(hoicli: Hoicli, tmp_path: Path) -> None:
 def test_wrong_calls_are_json_too(hoicli: Hoicli, words: list[str]) -> None:
     result = hoicli(*words, "--log", "json")
     assert (result.code, json.loads(result.err)["code"]) == (2, "bad-call")
+
+
+def test_lines_of_json_come_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(messages, "PROGRESS_SECONDS", 0.0)
+    with set_log_options(["--log", "json"]), Progress("reading\x1b", total=7, unit=" images") as reading:
+        reading.advance_to(3)
+        reading.advance_to(5)
+        reading.advance_to(1)
+        reading.advance(2)
+    with set_log_options(["--log", "json", "--quiet"]), Progress("reading", total=7) as reading:
+        reading.advance_to(3)
+    about = {"level": "progress", "label": r"reading\x1b", "total": 7, "unit": "images"}
+    assert parsed(capsys.readouterr().err) == [about | {"done": done} for done in (3, 5, 7)]
+
+
+def test_nothing_shows_where_no_terminal_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tqdm.tqdm", lambda **_: pytest.fail("a bar"))
+
+    def work() -> None:
+        with Progress("reading", total=1) as reading:
+            reading.advance_to(1)
+
+    work()
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with kept_notes():
+        work()
+    assert capsys.readouterr().err == ""

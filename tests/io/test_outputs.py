@@ -1,18 +1,26 @@
-"""Files and folders that appear whole or not at all, and names that may be followed."""
+"""Files and folders that appear whole or not at all, and names that may be followed; in the world of a strict
+container every command works, or one line names the variable that helps."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
+import re
+import shutil
+import subprocess
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 import hoicli as api
+from hoicli.cli import COMMANDS
 from hoicli.errors import DataError, UsageError
 from hoicli.io.outputs import atomic_folder, atomic_path, stays_inside, write_whole
-from tests.support.project import EIGHT, Hoicli, Result
+from tests.hostile.dying import WRITERS, Writer
+from tests.support.project import EIGHT, GT, PREDICTIONS, ROOT, Hoicli, Result, saved
 
 
 def test_a_file_is_made_with_its_folders_and_has_the_mode_of_the_one_it_replaces(tmp_path: Path) -> None:
@@ -25,8 +33,7 @@ def test_a_file_is_made_with_its_folders_and_has_the_mode_of_the_one_it_replaces
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "a.png"
-    target.write_bytes(b"before")
+    target = saved(tmp_path / "a.png", b"before")
 
     def full(source: Path, target: Path) -> None:
         raise OSError(28, "No space left on device")
@@ -143,6 +150,10 @@ def test_files_of_others_in_a_replaced_folder_stay(tmp_path: Path) -> None:
         assert (target / theirs).read_text() == "mine"
         (target / theirs).unlink()
     assert [path.name for path in tmp_path.iterdir()] == ["made"]
+    file = tmp_path / "file"
+    with pytest.raises(DataError, match="other files were put into it meanwhile"), atomic_folder(str(file)):
+        file.write_text("mine")
+    assert file.read_text() == "mine"
 
 
 def test_names_that_stay_inside_and_that_lead_out() -> None:
@@ -158,5 +169,85 @@ def test_a_name_promises_no_other_compression(hoicli: Hoicli, tmp_path: Path, en
     said = f"hoicli: -o {target}: only .gz is compressed here; pipe it: hoicli ... | {program} > FILE\n"
     assert result == Result(2, "", said)
     with pytest.raises(UsageError, match=f"is compressed here; pipe it: hoicli ... | {program}"):
-        api.match(EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl").write(str(target))
+        api.match(GT, PREDICTIONS).write(str(target))
     assert not list(tmp_path.iterdir())
+
+
+WORLD = """
+set -e
+new=$1 user=$2 python=$3; shift 3
+mount -t tmpfs -o mode=755 none "$new"
+for path in /usr /bin /lib /lib64 /etc /dev/null /dev/urandom "$@"; do
+  if [ -L "$path" ]; then ln -s "$(readlink "$path")" "$new$path"
+  elif [ -d "$path" ]; then mkdir -p "$new$path"; mount --bind "$path" "$new$path"; mount -o remount,bind,ro "$new$path"
+  elif [ -e "$path" ]; then mkdir -p "$new/dev"; touch "$new$path"; mount --bind "$path" "$new$path"
+  fi
+done
+mkdir "$new/proc" "$new/out"
+mount --rbind /proc "$new/proc"
+mount -t tmpfs -o mode=777 none "$new/out"
+mount -o remount,bind,ro "$new"
+exec env -i "$(command -v chroot)" --userspec="$user:$user" --groups= "$new" "$python" -
+"""
+"""A new root of what Python needs, read-only, with /out alone to write to, and no other user, home or variable: the
+program on stdin runs there."""
+
+DRIVER = """
+import json, os, subprocess, sys
+for name, words in {calls}:
+    os.makedirs("/out/" + name)
+    done = subprocess.run([sys.executable, "-B", "-m", "hoicli", *words], capture_output=True, cwd={root!r}, stdin=-3)
+    print(json.dumps([name, done.returncode, done.stderr.decode()]))
+"""
+
+HELPS = re.compile(r"(^TMPDIR: no folder takes |\(HOICLI_DATA names )")
+"""The lines that a command may end with."""
+
+
+def calls_of(writer: Writer, number: int) -> tuple[str, list[str]]:
+    folder = f"/out/{number}"
+    return str(number), writer.words.replace("OUT", f"{folder}/out").replace("DIR", folder).split()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("user", [65534, 54321], ids=["nobody", "a user without a name"])
+def test_every_command_in_a_container(tmp_path: Path, user: int) -> None:
+    """Without /tmp, /dev/shm, HOME and variables, and without a place to write but for what is asked for."""
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+        pytest.skip("needs the right to unshare mounts (root, on Linux)")
+    named = {str(number): writer for number, writer in enumerate(WRITERS)}
+    calls = [calls_of(writer, number) for number, writer in enumerate(WRITERS)]
+    calls += [("add", ["data", "add", "x:val", str(GT)]), ("fetch", ["data", "fetch", "hico:test"])]
+    assert {words[0] for _, words in calls} == set(COMMANDS)
+    folders = sorted({str(ROOT), sys.base_prefix, sys.prefix, *(path for path in sys.path if os.path.isdir(path))})
+    outer = [path for path in folders if not any(path.startswith(f"{other}/") for other in ("/usr", *folders))]
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", WORLD, "world", tmp_path, str(user), sys.executable, *outer],
+        input=DRIVER.format(calls=calls, root=str(ROOT)), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    results = list(map(json.loads, done.stdout.splitlines()))
+    assert len(results) == len(calls)
+    helped = set()
+    for name, code, said in results:
+        if code:
+            assert code == 1
+            assert HELPS.search(said.splitlines()[-1]), (named.get(name, name), said)
+            helped.add(name if name not in named else "--plot" if "--plot" in named[name].words else named[name].name)
+    assert helped == {"--plot", "add", "fetch"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "words",
+    [("eval", "--gt", "gt.jsonl", "predictions.jsonl"), ("vocab", "--senses", "ride"), ("data", "list"), ("doctor",)],
+    ids=lambda words: words[0],
+)
+def test_an_empty_environment(words: tuple[str, ...]) -> None:
+    """TMPDIR alone is set, and leads nowhere."""
+    command = [sys.executable, "-c", "from hoicli.cli import main; main()", *words]
+    setting = {"TMPDIR": "/nowhere", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=EIGHT, env=setting, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    assert "Traceback" not in done.stderr

@@ -21,10 +21,9 @@ import pytest
 
 from tests.support.forks import put_hoicli
 from tests.support.growth import Size, make_dump
-from tests.support.project import EIGHT, FIXTURES, PATIENCE, ROOT, Hoicli, Result
+from tests.support.project import EIGHT, FIXTURES, GT, PATIENCE, PREDICTIONS, ROOT, Hoicli, Result, saved
 
 SCALE = FIXTURES / "scale"
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 
 
 @dataclass(frozen=True)
@@ -109,8 +108,7 @@ shells = pytest.mark.parametrize("way", [by_xargs, by_array], ids=["xargs", "arr
 
 @quick_ways
 def test_more_shards_than_images(shell: Shell, hoicli: Hoicli, way: Way) -> None:
-    few = shell.folder / "two images.jsonl"
-    few.write_text("".join(PREDICTIONS.read_text().splitlines(keepends=True)[:2]))
+    few = saved(shell.folder / "two images.jsonl", "".join(PREDICTIONS.read_text().splitlines(keepends=True)[:2]))
     result = way(shell, GT, few, 3)
     assert (result.code, result.out) == (0, hoicli("eval", "--gt", GT, few).out)
     assert set(result.err.splitlines()) <= set(hoicli("eval", "--gt", GT, few).err.splitlines())
@@ -133,8 +131,7 @@ def test_hundreds_of_images_and_options_of_eval(shell: Shell, hoicli: Hoicli, wa
 def test_a_shard_that_fails_fails_the_whole(shell: Shell, way: Way) -> None:
     """Nothing is printed: half the numbers would look like all of them."""
     lines = PREDICTIONS.read_text().splitlines(keepends=True)[:2]
-    found = shell.folder / "predictions.jsonl"
-    found.write_text(lines[0] + lines[1].replace('"score":', '"scare":', 1))
+    found = saved(shell.folder / "predictions.jsonl", lines[0] + lines[1].replace('"score":', '"scare":', 1))
     result = way(shell, GT, found, 2, protocol="hico")
     assert result.code != 0
     assert result.out == ""
@@ -161,9 +158,8 @@ def test_tar_shards_are_corrupted_through_an_engine(shell: Shell, hoicli: Hoicli
     for shard in shards:
         with tarfile.open(shard) as archive:
             archive.extractall(unpacked, filter="data")
-    records = [
-        {**json.loads(path.read_bytes()), "file_name": f"{path.stem}.jpg"} for path in sorted(unpacked.glob("*.json"))
-    ]
+    parts = sorted(unpacked.glob("*.json"))
+    records = [{**json.loads(path.read_bytes()), "file_name": f"{path.stem}.jpg"} for path in parts]
     (shell.folder / "records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     words = ("--jobs", 1, "--images", unpacked, "--save-images", one, *options)
     expected = hoicli("corrupt", *words, shell.folder / "records.jsonl")
@@ -226,9 +222,8 @@ def test_a_run_that_was_killed_goes_on(shell: Shell, many: Many) -> None:
     words = (sys.executable, SCALE / "engine.py", "eval", "gt/{name}.jsonl", "preds/*.jsonl", "--kept", "kept")
     log, kept = shell.folder / "log", shell.folder / "kept"
     variables = {"PATH": shell.path, "LOG": str(log), "HANG": "preds/3", "TMPDIR": str(shell.folder)}
-    killed = subprocess.Popen(
-        list(map(str, words)), cwd=shell.folder, env=os.environ | variables, start_new_session=True
-    )
+    environment = os.environ | variables
+    killed = subprocess.Popen(list(map(str, words)), cwd=shell.folder, env=environment, start_new_session=True)
     ending = time.monotonic() + PATIENCE
     while len(list(kept.glob("[0-9].*"))) < 3 and time.monotonic() < ending:
         time.sleep(0.05)
@@ -244,8 +239,7 @@ def test_a_run_that_was_killed_goes_on(shell: Shell, many: Many) -> None:
 
 def test_a_shard_that_was_refused_may_be_left_out(shell: Shell, many: Many) -> None:
     """It gave no result, so a run without it lacks nothing; what gave one is still missed."""
-    wrong = shell.folder / "preds/4.jsonl"
-    wrong.write_text('{"image_id": "a"}\n')
+    wrong = saved(shell.folder / "preds/4.jsonl", '{"image_id": "a"}\n')
     result = many(shell, "--kept", "kept", gt="gt.jsonl")
     assert (result.code, result.out, f"{wrong}:1: " in result.err) == (1, "", True)
     wrong.unlink()
@@ -318,8 +312,7 @@ def test_on_a_file_system_of_fsspec(
 
 def test_an_image_in_two_shards_is_refused(shell: Shell) -> None:
     line = PREDICTIONS.read_text().splitlines(keepends=True)[0]
-    found = shell.folder / "predictions.jsonl"
-    found.write_text(2 * line)
+    found = saved(shell.folder / "predictions.jsonl", 2 * line)
     result = by_xargs(shell, GT, found, 2, protocol="hico")
     assert result.code != 0
     assert result.out == ""

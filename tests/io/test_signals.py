@@ -21,11 +21,10 @@ import pytest
 from hoicli.io import process
 from hoicli.io.outputs import atomic_path
 from tests.hostile.dying import forked
-from tests.support.project import EIGHT, FIXTURES, PATIENCE, ROOT, Hoicli
+from tests.support.project import FIXTURES, GT, PATIENCE, PREDICTIONS, ROOT, Hoicli, saved
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 
-GT, PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 PYTHON = [sys.executable, "-m", "hoicli"]
 ENDINGS = [signal.SIGTERM, signal.SIGHUP]
 
@@ -79,9 +78,8 @@ def parts(folder: Path) -> list[Path]:
 
 def started(*words: object, **more: Any) -> subprocess.Popen[bytes]:
     """In a group of its own."""
-    return subprocess.Popen(
-        [*PYTHON, *map(str, words)], stderr=subprocess.PIPE, cwd=ROOT, start_new_session=True, **more
-    )
+    command = [*PYTHON, *map(str, words)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, start_new_session=True, **more)
 
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:
@@ -102,8 +100,7 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:
 )
 def test_in_the_middle_of_the_input(tmp_path: Path, words: tuple[Any, ...], number: signal.Signals) -> None:
     """Held by a pipe that goes on giving nothing."""
-    target = tmp_path / "out.jsonl"
-    target.write_text("old\n")
+    target = saved(tmp_path / "out.jsonl", "old\n")
     process = started(*words, "-", "-o", target, stdin=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(b"".join(PREDICTIONS.read_bytes().splitlines(keepends=True)[:4]))

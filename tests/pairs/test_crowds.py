@@ -11,11 +11,10 @@ from hoicli.evaluation import pairing
 from hoicli.pairs.pair_batches import Sweep
 from hoicli.pairs.statistics import Figure, pair_statistics
 from hoicli.records.intake import ErrorPolicy
-from tests.evaluation.test_crowds import crowded
+from tests.evaluation.test_pairing import crowded
 from tests.support import strategies
-from tests.support.kernel import Given, Record, ground_truth, lines
-
-Data = tuple[list[Record], list[Record]]
+from tests.support.kernel import Given, ground_truth, lines
+from tests.support.project import Data
 
 
 def results(data: Data) -> list[dict[str, dict[str, Figure]]]:

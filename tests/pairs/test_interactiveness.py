@@ -12,10 +12,9 @@ from hoicli.evaluation.protocols import ALL_BY_ONE, FAR_EDGES, NO_SHIFT
 from hoicli.pairs.matches import box_protocol
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_golden import GOLDEN, PAIRS, TOLERANCE, TRUTH, rows_of
-from tests.support.project import FIXTURES, Hoicli, written
+from tests.support.project import FIXTURES, Hoicli, Record, written
 
 EXPECTED: dict[str, Any] = json.loads((GOLDEN / "expected_sets.json").read_text())["interactiveness"]
-Record = dict[str, Any]
 PERSON, KITE, FAR = [0, 0, 9, 9], [20, 20, 39, 39], [200, 200, 219, 219]
 
 
@@ -79,9 +78,8 @@ def test_a_second_find_of_a_pair_is_false_and_the_better_one_takes_it(hoicli: Ho
     shifted = [x + 1 for x in KITE]
     files = world(tmp_path, (PERSON, KITE, 0.5), (PERSON, shifted, 0.9), (PERSON, FAR, 0.7))
     assert ap(hoicli, files) == pytest.approx(100)
-    assert ap(
-        hoicli, world(tmp_path, (PERSON, KITE, 0.5), (PERSON, shifted, 0.7), (PERSON, FAR, 0.9))
-    ) == pytest.approx(50)
+    files = world(tmp_path, (PERSON, KITE, 0.5), (PERSON, shifted, 0.7), (PERSON, FAR, 0.9))
+    assert ap(hoicli, files) == pytest.approx(50)
 
 
 def test_boxes_are_measured_by_their_edges(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -105,16 +103,13 @@ def test_it_needs_one_score_of_every_pair(hoicli: Hoicli, tmp_path: Path) -> Non
     record = json.loads(predictions.read_text())
     del record["pairs"][1]["interactiveness"]
     (row,) = found(hoicli, "--gt", truth, written(predictions, [record]))
-    assert (row["value"], row["reason"]) == (
-        None,
-        "1 of 2 pairs have neither interactiveness nor a verb_score on each of their triplets",
-    )
+    reason = "1 of 2 pairs have neither interactiveness nor a verb_score on each of their triplets"
+    assert (row["value"], row["reason"]) == (None, reason)
     record["pairs"] = []
     (row,) = found(hoicli, "--gt", truth, written(predictions, [record]))
     assert (row["value"], row["n"]) == (0.0, 1)
-    (row,) = found(
-        hoicli, "--gt", written(truth, [{"image_id": "a", "boxes": [], "labels": [], "hois": []}]), predictions
-    )
+    nobody = written(truth, [{"image_id": "a", "boxes": [], "labels": [], "hois": []}])
+    (row,) = found(hoicli, "--gt", nobody, predictions)
     assert (row["value"], row["n"]) == (None, 0)
 
 

@@ -25,8 +25,8 @@ from hoicli.records.image import problems
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.result_rows import parse_tags
 from hoicli.vocabulary.datasets import load
-from tests.support.kernel import Record, ground_truth, lines
-from tests.support.project import EIGHT, Hoicli, without_gt, written
+from tests.support.kernel import ground_truth, lines
+from tests.support.project import GT, PREDICTIONS, Data, Hoicli, Record, refusal, without_gt, written
 from tests.support.reference import overlap
 from tests.support.strategies import datasets, scores
 
@@ -138,10 +138,8 @@ def test_the_triplet_score_stands_in_only_when_asked_to(
     written(bare, records)
     truth = ("--gt", golden_files["gt"])
     with_scores = full_of(hoicli, *truth, golden_files["triplets"])
-    assert {name: round(with_scores[name], 2) for name in ("inter_map", "neg_ap")} == {
-        "inter_map": 69.19,
-        "neg_ap": 83.66,
-    }
+    shown = {name: round(with_scores[name], 2) for name in ("inter_map", "neg_ap")}
+    assert shown == {"inter_map": 69.19, "neg_ap": 83.66}
     assert round(with_scores["neg_share"], 1) == 73.4  # pairs ranked at random: what 82 is to be read against
     none = full_of(hoicli, *truth, bare)
     assert {none["inter_map"], none["neg_ap"]} == {None}
@@ -149,10 +147,7 @@ def test_the_triplet_score_stands_in_only_when_asked_to(
         name: value for name, value in with_scores.items() if name not in ("inter_map", "neg_ap")
     }
     stand_in = full_of(hoicli, "--verb-score", "triplet", *truth, bare)
-    assert {name: round(stand_in[name], 2) for name in ("inter_map", "neg_ap")} == {
-        "inter_map": 72.48,
-        "neg_ap": 88.49,
-    }
+    assert {name: round(stand_in[name], 2) for name in ("inter_map", "neg_ap")} == {"inter_map": 72.48, "neg_ap": 88.49}
     assert full_of(hoicli, "--verb-score", "triplet", *truth, golden_files["triplets"]) == stand_in
 
 
@@ -231,11 +226,8 @@ def test_a_pair_of_no_interaction_alone_is_a_pair(released: bool) -> None:
 
     fly, none = triplet(0, 4, "fly", 0.3, verb_score=0.6), triplet(0, 2, "no_interaction", 0.9, verb_score=0.9)
     figures, signed, _ = told(fly, none)
-    assert (figures["pairs_per_image"][0], figures["pair_recall"], figures["pair_precision"]) == (
-        2.0,
-        (1.0, 1),
-        (0.5, 2),
-    )
+    found = (figures["pairs_per_image"][0], figures["pair_recall"], figures["pair_precision"])
+    assert found == (2.0, (1.0, 1), (0.5, 2))
     # it ranks as the surest negative, which it is not; interaction mAP is of verbs
     assert figures["neg_ap"][0] == pytest.approx(0.5 * 101 / (RELEASED_STEPS if released else 101))
     assert figures["neg_ap"][1] == 1
@@ -251,11 +243,8 @@ def test_a_pair_of_no_interaction_alone_is_a_pair(released: bool) -> None:
     # what the record lists is counted as it is
     listed = [{"subject": 0, "object": 2}, {"subject": 0, "object": 4}]
     figures, signed, _ = told(fly, none, pairs=listed)
-    assert (figures["pairs_per_image"][0], figures["neg_ap"][0], bool(signed)) == (
-        2.0,
-        told(fly, none)[0]["neg_ap"][0],
-        True,
-    )
+    wanted = (2.0, told(fly, none)[0]["neg_ap"][0], True)
+    assert (figures["pairs_per_image"][0], figures["neg_ap"][0], bool(signed)) == wanted
     figures, signed, _ = told(fly, none, pairs=[{**pair, "interactiveness": 0.5} for pair in listed])
     assert (figures["pairs_per_image"][0], signed) == (2.0, {})
     assert told(none)[0]["pair_precision"] == (1.0, 1)
@@ -310,10 +299,8 @@ def test_what_the_records_do_not_say_has_no_value() -> None:
     assert values(*mixed, triplet_scores=True)[1] == {}
     assert values(prediction(hois=[said, told, triplet(0, 2, "no_interaction", 0.9)]))[1] == {}
     stated = prediction([(0, 2, 0.9), (0, 4, 0.1)], hois=[said, silent])
-    assert values(stated) == (
-        {"inter_map": None, "neg_ap": 100.0, "mAP": 50.0},
-        {"inter_map": "1 of 2 triplets have no verb_score"},
-    )
+    reasons = {"inter_map": "1 of 2 triplets have no verb_score"}
+    assert values(stated) == ({"inter_map": None, "neg_ap": 100.0, "mAP": 50.0}, reasons)
     # two scales in one ranking
     both = prediction([(0, 2, 0.9)], hois=[said]), prediction(hois=[said], image_id="b")
     assert values(*both)[1] == {"neg_ap": "1 of 2 pairs state interactiveness, the others have verb scores"}
@@ -435,7 +422,7 @@ def without_worse_pairs(record: Record, threshold: float) -> Record:
 
 
 @given(datasets(), st.sampled_from([0.1, 0.3, 0.5]))
-def test_map_is_that_of_the_triplets_that_are_left(data: tuple[list[Record], list[Record]], threshold: float) -> None:
+def test_map_is_that_of_the_triplets_that_are_left(data: Data, threshold: float) -> None:
     truth, predictions = data
     left = [without_worse_pairs(record, threshold) for record in predictions]
     assert mean_ap(truth, predictions, Sweep(nms=threshold)) == mean_ap(truth, left, Sweep())
@@ -443,7 +430,7 @@ def test_map_is_that_of_the_triplets_that_are_left(data: tuple[list[Record], lis
 
 def test_map_is_that_of_eval(hoicli: Hoicli) -> None:
     """Diag-HOI's tables have the mAP of its standard_eval.py: protocol diag, whatever is done about pairs."""
-    files = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
+    files = ("--gt", GT, PREDICTIONS)
     theirs = hoicli("eval", "--protocol", "diag", "--format", "jsonl", *files)
     keys = ("metric", "subset", "value", "n", "unit", "signature")
     ours, wanted = (
@@ -482,10 +469,8 @@ def slow_pairs(record: Record) -> list[tuple[int, int, float]]:
     listed = [pair for pair in record["pairs"] if record["labels"][pair["subject"]] == "person"]
     stated = all("interactiveness" in pair for pair in listed)
     places = [(pair["subject"], pair["object"]) for pair in listed]
-    return [
-        (*place, pair["interactiveness"] if stated else best.get(place, -9e9))
-        for place, pair in zip(places, listed, strict=True)
-    ]
+    both = zip(places, listed, strict=True)
+    return [(*place, pair["interactiveness"] if stated else best.get(place, -9e9)) for place, pair in both]
 
 
 def slow_interacting(record: Record, *, triplet_scores: bool) -> list[tuple[str, float | None]]:
@@ -647,7 +632,7 @@ def slow(
 
 
 @st.composite
-def with_pairs(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
+def with_pairs(draw: st.DrawFn) -> Data:
     """Random scenes; some predictions list their pairs, all or some triplets and pairs have scores of their own."""
     truth, predictions = draw(datasets())
     verb_scores, interactiveness = (draw(st.sampled_from([st.just(True), st.booleans()])) for _ in range(2))
@@ -668,7 +653,7 @@ def with_pairs(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
 
 @given(with_pairs(), st.booleans(), st.booleans(), st.booleans(), st.integers(1, 3))
 def test_a_slow_evaluator_agrees(
-    data: tuple[list[Record], list[Record]], one_to_one: bool, released: bool, triplet_scores: bool, batch: int
+    data: Data, one_to_one: bool, released: bool, triplet_scores: bool, batch: int
 ) -> None:
     truth, predictions = data
     options: dict[str, Any] = {"one_to_one": one_to_one, "triplet_scores": triplet_scores}
@@ -682,11 +667,7 @@ def test_a_slow_evaluator_agrees(
 
 @given(with_pairs(), st.booleans(), st.booleans(), st.booleans(), st.randoms(use_true_random=False))
 def test_the_order_of_lines_changes_nothing(
-    data: tuple[list[Record], list[Record]],
-    one_to_one: bool,
-    triplet_scores: bool,
-    interactiveness: bool,
-    shuffler: random.Random,
+    data: Data, one_to_one: bool, triplet_scores: bool, interactiveness: bool, shuffler: random.Random
 ) -> None:
     truth, predictions = data
     settings = (Sweep(), Sweep(nms=0.3))
@@ -711,10 +692,7 @@ GOOD = prediction([(0, 2, 0.5)], hois=[triplet(0, 2, "fly", 0.5, verb_score=0.5)
     [
         ({}, "pairs: an object; it must be an array"),
         ([{"subject": 0, "object": 1.0}], "pairs[0].object: 1.0 is no index; it must be the integer index of a box"),
-        (
-            [{"subject": 0, "object": 5}],
-            "pairs[0].object: index 5, but the line has 5 boxes; indices are 0-based",
-        ),
+        ([{"subject": 0, "object": 5}], "pairs[0].object: index 5, but the line has 5 boxes; indices are 0-based"),
         (
             [{"subject": 0, "object": 1, "interactiveness": "1"}],
             'pairs[0].interactiveness: "1" is no score; give a finite number, or leave it out',
@@ -822,9 +800,8 @@ def test_several_streams_are_several_models(files: tuple[Path, Path], tmp_path: 
     result = hoicli("pairstats", "--gt", files[0], "--format", "jsonl", files[1], other)
     rows = [json.loads(line) for line in result.out.splitlines()]
     assert all(row["tags"] == {} for one in alone for row in one)
-    assert rows == [
-        {**row, "tags": {"model": name}} for name, one in zip(("preds", "other"), alone, strict=True) for row in one
-    ]
+    models = zip(("preds", "other"), alone, strict=True)
+    assert rows == [{**row, "tags": {"model": name}} for name, one in models for row in one]
     assert result.err == (
         "hoicli: other: no interaction mAP: 1 of 1 triplets have no verb_score; "
         "--verb-score triplet uses the triplet's score instead\n"
@@ -842,9 +819,8 @@ def test_several_streams_are_several_models(files: tuple[Path, Path], tmp_path: 
     ],
 )
 def test_wrong_options(options: list[str], message: str, files: tuple[Path, Path], hoicli: Hoicli) -> None:
-    result = hoicli("pairstats", "--gt", files[0], *options, files[1])
-    assert result.code == 2
-    assert message in result.err
+    said = refusal(hoicli("pairstats", "--gt", files[0], *options, files[1]), 2)
+    assert message in f"{said}\n"
 
 
 def test_an_image_that_is_not_in_the_ground_truth(files: tuple[Path, Path], tmp_path: Path, hoicli: Hoicli) -> None:
@@ -864,14 +840,11 @@ def test_a_statistic_that_nobody_declared(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_statement_without_an_object_is_of_no_pair(tmp_path: Path, hoicli: Hoicli) -> None:
     """By V-COCO's scenario 2 any object is right where none is annotated, but no pair is: the verb is not ranked."""
     image = {"image_id": 1, "boxes": [[0, 0, 40, 90], [50, 0, 90, 40]], "labels": ["person", "tennis_racket"]}
-    hold, hit = (
-        {"subject": 0, "object": 1, "verb": verb, "role": role} for verb, role in (("hold", "obj"), ("hit", "obj"))
-    )
+    hold, hit = ({"subject": 0, "object": 1, "verb": verb, "role": "obj"} for verb in ("hold", "hit"))
     other = {"subject": 0, "object": 1, "verb": "hit", "role": "instr"}
     gt = written(tmp_path / "gt.jsonl", [{**image, "hois": [hold, other, {**hit, "object": None}]}])
-    preds = written(
-        tmp_path / "preds.jsonl", [{**image, "hois": [{**hoi, "score": 0.9} for hoi in (hold, hit, other)]}]
-    )
+    hois = [{**hoi, "score": 0.9} for hoi in (hold, hit, other)]
+    preds = written(tmp_path / "preds.jsonl", [{**image, "hois": hois}])
     call = ("--dataset", "vcoco", "--protocol", "vcoco-s2", "--verb-score", "triplet", "--gt", gt, preds)
     row = next(row for row in rows_of(hoicli, *call) if row["metric"] == "inter_map")
     assert (row["value"], row["n"]) == (100.0, 2)

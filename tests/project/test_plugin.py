@@ -12,10 +12,9 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from tests.support.project import FIXTURES, ROOT
+from tests.support.project import ROOT, SAMPLE
 
 pytestmark = pytest.mark.long
-SAMPLE = FIXTURES / "sample"
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +40,8 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(install, check=True)
     (installed,) = (folder / "venv").glob("lib/python*/site-packages")
     (installed / "depends.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))
-    where = subprocess.run(
-        [python, "-c", "import hoicli; print(hoicli.__file__)"], cwd=folder, check=True, capture_output=True, text=True
-    )
+    shown = [str(python), "-c", "import hoicli; print(hoicli.__file__)"]
+    where = subprocess.run(shown, cwd=folder, check=True, capture_output=True, text=True)
     assert where.stdout.startswith(str(installed))
     return folder / "venv/bin/hoicli"
 

@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.forks import put_hoicli
-from tests.support.project import FIXTURES
+from tests.support.project import SAMPLE
 from tests.support.readme import DOCS
 from tests.support.shell import sh
-
-SAMPLE = FIXTURES / "sample"
 
 TOOLS = ("jq", "parallel", "make", "sqlite3", "xargs", "shuf", "paste", "awk", "comm", "python3")
 

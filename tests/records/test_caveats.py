@@ -14,14 +14,12 @@ import pytest
 from hoicli import __version__
 from hoicli.commands.doctor import schema_text
 from hoicli.records.caveats import CAVEATS, names, read_caveats
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, without_gt, written
+from tests.support.project import FIXTURES, GT, OTHER, PREDICTIONS, Hoicli, Record, parsed, saved, without_gt, written
 from tests.support.vcoco import with_labels
 
-GT, PREDICTIONS, OTHER = (EIGHT / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
 VCOCO_TRUTH, VCOCO_PREDICTIONS = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"
 POCKET = FIXTURES / "foreign/instances_test2015.json"
 DERIVED = CAVEATS["derived_labels"].words
-Record = dict[str, Any]
 
 
 def marked(path: Path, source: Path, *caveats: str) -> Path:
@@ -95,8 +93,7 @@ def test_rows_of_others_say_it_after_robust(hoicli: Hoicli, bare: Path, tmp_path
     for tags in (["corruption=clean"], ["corruption=jpeg", "severity=1"]):
         options = [word for tag in tags for word in ("--tag", tag)]
         cells.append(hoicli("eval", "--protocol", "hico-ko", *options, "--gt", bare, PREDICTIONS).out)
-    path = tmp_path / "rows.jsonl"
-    path.write_text("".join(cells))
+    path = saved(tmp_path / "rows.jsonl", "".join(cells))
     table = hoicli("robust", "--unit", "percent", "--format", "table", path).out
     assert f"\n{DERIVED}\n" in table  # of all values: without a mark
     assert "|labels:derived|" in hoicli("robust", "--unit", "percent", path).out
@@ -115,8 +112,7 @@ def test_matches_carry_it_and_shards_combine(hoicli: Hoicli, bare: Path, tmp_pat
     content = parsed(bare.read_text())
     some = written(tmp_path / "some.jsonl", [*parsed(GT.read_text())[:3], content[3], *parsed(GT.read_text())[4:]])
     whole = hoicli("eval", "--gt", some, PREDICTIONS).out
-    matches = tmp_path / "matches.jsonl"
-    matches.write_text(hoicli("match", "--gt", some, PREDICTIONS).out)
+    matches = saved(tmp_path / "matches.jsonl", hoicli("match", "--gt", some, PREDICTIONS).out)
     assert hoicli("eval", matches).out == whole
     carrying = [record for record in parsed(matches.read_text()) if "caveats" in record]
     assert [(record["image_id"], record["protocol"], record["caveats"]) for record in carrying] == [
@@ -182,8 +178,7 @@ def test_what_they_cannot_serve_is_refused_by_name(
 def test_pairs_serve_what_is_left(hoicli: Hoicli, pairs: Path, labelled: Path, tmp_path: Path) -> None:
     """match writes what eval reads; compare does without types of errors."""
     whole = hoicli("eval", "--dataset", "vcoco", "--gt", pairs, labelled).out
-    matches = tmp_path / "matches.jsonl"
-    matches.write_text(hoicli("match", "--dataset", "vcoco", "--gt", pairs, labelled).out)
+    matches = saved(tmp_path / "matches.jsonl", hoicli("match", "--dataset", "vcoco", "--gt", pairs, labelled).out)
     assert {record["protocol"] for record in parsed(matches.read_text())} == {"vcoco-qpic"}
     assert hoicli("eval", matches).out == whole
     options = ("--dataset", "vcoco", "--gt", pairs, labelled)
@@ -209,11 +204,8 @@ def test_people_that_nobody_marked_are_signed(hoicli: Hoicli, tmp_path: Path) ->
     truth = marked(tmp_path / "gt.jsonl", VCOCO_TRUTH, "unmarked_people")
     options = ("--dataset", "vcoco", "--gt", truth)
     found = signatures(hoicli("eval", *options, VCOCO_PREDICTIONS).out)
-    assert [name for name, text in found.items() if "people:unmarked" in text] == [
-        "vcoco-agent",
-        "vcoco-s1",
-        "vcoco-s2",
-    ]
+    named = [name for name, text in found.items() if "people:unmarked" in text]
+    assert named == ["vcoco-agent", "vcoco-s1", "vcoco-s2"]
     diagnosed = hoicli("diagnose", *options, VCOCO_PREDICTIONS).out
     assert "|people:unmarked|" in signatures(diagnosed)["vcoco-s1"]
     matches = tmp_path / "matches.jsonl"
@@ -239,8 +231,7 @@ def found(hoicli: Hoicli, tmp_path: Path, predictions: list[Record]) -> dict[str
     ]  # fmt: skip
     gt, path = written(tmp_path / "gt.jsonl", truth), written(tmp_path / "preds.jsonl", predictions)
     result = hoicli("eval", "--per-class", "--gt", gt, path)
-    matches = tmp_path / "matches.jsonl"
-    matches.write_text(hoicli("match", "--gt", gt, path).out)
+    matches = saved(tmp_path / "matches.jsonl", hoicli("match", "--gt", gt, path).out)
     assert hoicli("eval", "--per-class", matches).out == result.out
     return {
         row["protocol"]: row["value"]

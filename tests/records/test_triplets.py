@@ -13,8 +13,7 @@ from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.triplets import NOTHING, Triplets, merge, triplet_batches
 from tests.support.kernel import lines
-
-Record = dict[str, Any]
+from tests.support.project import Record, complaint
 
 FIRST: Record = {
     "image_id": "a",
@@ -79,9 +78,8 @@ def test_every_column(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
     assert found.verbs == [("hold", None), ("run", "run.v.01"), ("run", None)]
     assert found.objects == [("cup", "cup.n.01"), NOTHING, ("cup", None)]
     assert found.caveats.tolist() == [0, caveats.mask(["last_pixels"]), 0]
-    assert {column.dtype for column in (found.box_label, found.verb, found.label, found.caveats)} == {
-        np.dtype(np.int64)
-    }
+    columns = (found.box_label, found.verb, found.label, found.caveats)
+    assert {column.dtype for column in columns} == {np.dtype(np.int64)}
 
 
 def test_no_records() -> None:
@@ -122,9 +120,7 @@ def test_the_size_of_an_image_is_a_number_above_0_or_not_known() -> None:
 def test_ground_truth_has_no_scores() -> None:
     bare = {**THIRD, "hois": [{"subject": 2, "object": 0, "verb": "hold"}]}
     assert len(read([bare], truth=True).verb) == 1
-    with pytest.raises(DataError) as error:
-        read([bare, FIRST], truth=True)
-    assert str(error.value).startswith("test:2: hois[0].score: ")
+    assert complaint(DataError, read, [bare, FIRST], truth=True).startswith("test:2: hois[0].score: ")
 
 
 def changed(**fields: Any) -> Record:
@@ -143,10 +139,7 @@ SENSES = "must be an array of senses (or null), one a box, for example train.n.0
     [
         (of_hoi(score="1"), "hois[1].score: no finite number; give one, or leave the score out"),
         (of_hoi(score=True), "hois[1].score: no finite number; give one, or leave the score out"),
-        (
-            of_hoi(verb_synset=3),
-            "hois[1].verb_synset: no sense; name one, for example ride.v.10, or leave it out",
-        ),
+        (of_hoi(verb_synset=3), "hois[1].verb_synset: no sense; name one, for example ride.v.10, or leave it out"),
         (changed(synsets="cup.n.01"), f"synsets: {SENSES}"),
         (changed(synsets=[None, 3]), f"synsets: {SENSES}"),
         (changed(synsets=[None]), "synsets: 1 senses for 2 boxes; give one a box, null where unknown"),
@@ -161,22 +154,14 @@ SENSES = "must be an array of senses (or null), one a box, for example train.n.0
     ],
 )
 def test_what_is_no_such_record(record: Record, message: str | None) -> None:
-    with pytest.raises(DataError) as error:
-        read([record])
-    assert str(error.value).startswith("test:1: ")
-    assert message is None or str(error.value) == f"test:1: {message}"
+    said = complaint(DataError, read, [record])
+    assert said.startswith("test:1: ")
+    assert message is None or said == f"test:1: {message}"
     policy = ErrorPolicy(skip=True)
     assert names(read([record, THIRD], policy=policy)) == ALL[2:]
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"synsets": None},
-        {"image_hois": "of another vocabulary"},
-        {"ambiguous_hois": 3},
-    ],
-)
+@pytest.mark.parametrize("fields", [{"synsets": None}, {"image_hois": "of another vocabulary"}, {"ambiguous_hois": 3}])
 def test_what_is_left_alone(fields: Record) -> None:
     assert read([changed(**fields)]).verbs[1] == ("run", "run.v.01")
     # the careful check agrees: a bad record beside it does not take it along

@@ -1,4 +1,4 @@
-"""Shortcuts of the ranked lists against the plain way."""
+"""Shortcuts of the ranked lists against the plain way; lists cut into strips against the lists themselves."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.kit import Floats
 from hoicli.resampling.draws import Weights
+from hoicli.resampling.pieces import MOST_LAYERS, Strips
 from hoicli.resampling.ranked import AveragedLists, RankedLists
 
 IMAGES, CLASSES = 40, 9
@@ -162,9 +163,8 @@ def test_true_positives_of_different_worth(area: str, grid: tuple[float, ...], c
         asked = int(weights[ranked.truth_image[ranked.truth_class == number], times].sum())
         assert positives[number, times] == asked
         if grid:  # each point is a step of the same width, as high as the first to reach its recall
-            reached = np.diff(
-                [sum(worth >= point * asked * unit for point in grid) for worth in [-1, *itertools.accumulate(steps)]]
-            )
+            worths = [-1, *itertools.accumulate(steps)]
+            reached = np.diff([sum(worth >= point * asked * unit for point in grid) for worth in worths])
             steps = [step * asked * unit / len(grid) for step in reached.tolist()]
         under = sum(height * step for height, step in zip(after, steps, strict=True))
         if asked:
@@ -226,3 +226,47 @@ def test_an_image_may_hold_more_than_sixteen_bits_count() -> None:
     ap, positives = one.ap(np.array([[1, 0, 3], [1, 2, 0]], dtype=np.int32))
     assert positives.tolist() == [[80_000, 0, 240_000]]
     assert ap == pytest.approx(np.array([[2 / 3, 0, 2 / 3]]))
+
+
+COUNTS = [[1], [3, 1], [8, 8, 7], [9, 8, 1], [16, 9, 2], [17, 17, 16, 5, 1], [40, 3]]
+
+
+def laid_out(
+    counts: list[int],
+) -> tuple[Strips, list[list[list[int]]], np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
+    """(strips, the rows of each list, the rows in layers), two rounds each."""
+    strips = Strips(np.array(counts, dtype=np.int64))
+    rows = np.random.default_rng(len(counts)).integers(0, 9, (sum(counts), 2))
+    laid = np.zeros((strips.size, 2), dtype=np.int64)
+    laid[strips.place] = rows
+    ends = itertools.accumulate(counts)
+    return strips, [rows[end - count : end].tolist() for count, end in zip(counts, ends, strict=True)], laid
+
+
+@pytest.mark.parametrize("counts", COUNTS)
+def test_each_row_has_a_place_of_its_own_and_little_is_filled_up(counts: list[int]) -> None:
+    strips, _, _ = laid_out(counts)
+    layers = min(max(counts), MOST_LAYERS)
+    assert len(set(strips.place.tolist())) == sum(counts)
+    assert strips.size == layers * sum(-(-count // layers) for count in counts)
+    owner = np.tile(strips.owner, layers)
+    assert owner[strips.place].tolist() == np.repeat(np.arange(len(counts)), counts).tolist()
+
+
+@pytest.mark.parametrize("counts", COUNTS)
+@pytest.mark.parametrize("operation", [np.add, np.maximum])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_running_totals_go_down_each_list(counts: list[int], operation: np.ufunc, *, backwards: bool) -> None:
+    strips, rows, laid = laid_out(counts)
+    found = strips.running(operation, strips.layers(laid).copy(), backwards=backwards).reshape(-1, 2)[strips.place]
+    step = -1 if backwards else 1
+    expected = [operation.accumulate(np.array(each)[::step])[::step].tolist() for each in rows]
+    assert found.tolist() == list(itertools.chain.from_iterable(expected))
+
+
+@pytest.mark.parametrize("counts", COUNTS)
+def test_a_step_is_what_a_row_has_more_than_the_one_before(counts: list[int]) -> None:
+    strips, rows, laid = laid_out(counts)
+    found = strips.steps(strips.layers(laid)).reshape(-1, 2)[strips.place]
+    expected = [np.diff(np.array(each), axis=0, prepend=[[0, 0]]).tolist() for each in rows]
+    assert found.tolist() == list(itertools.chain.from_iterable(expected))

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from tests.support.project import FIXTURES, Hoicli, parsed, written
-from tests.support.shoe import AWAY, FILES, SHOE, THING, datasets, image, rows_of, scored, shoe_of
+from tests.support.project import FIXTURES, SHOE, Hoicli, parsed, written
+from tests.support.shoe import AWAY, FILES, THING, datasets, image, rows_of, scored, shoe_of
 
 FIGURE_6 = """
 GT: pet a/an giraffe
@@ -202,17 +202,8 @@ def test_a_table_for_it(hoicli: Hoicli, tmp_path: Path) -> None:
     """A table of what the images need lacks pairs, and the error says how to make them."""
     table = tmp_path / "sim.jsonl"
     predictions = SHOE / "predictions.jsonl"
-    given = (
-        "shoe-eval",
-        "--against",
-        "dataset",
-        "--quiet",
-        "--format",
-        "jsonl",
-        predictions,
-        "--gt",
-        SHOE / "gt.jsonl",
-    )
+    options = ("--against", "dataset", "--quiet", "--format", "jsonl")
+    given = ("shoe-eval", *options, predictions, "--gt", SHOE / "gt.jsonl")
     lacking = hoicli(*given, "--sim", SHOE / "sim.jsonl")
     assert lacking.code == 1
     assert "hoicli shoe-sim makes them from these files (with its --against dataset)" in lacking.err

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from hoicli.shoe.client import IN_ITS_PLACE, WITHHELD, Endpoint
 from tests.support.llm_stub import Response, said, serving
-from tests.support.project import Hoicli
+from tests.support.project import Hoicli, saved
 
 KEY = "sk-Proj/4f9a+Zq2=LmX7c0"
 URL = "http://127.0.0.1:9/v1"
@@ -30,9 +30,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def pairs(tmp_path: Path) -> Path:
-    path = tmp_path / "pairs.jsonl"
-    path.write_text('{"pos": "v", "a": "clean.v.01", "b": "wash.v.03"}\n')
-    return path
+    return saved(tmp_path / "pairs.jsonl", '{"pos": "v", "a": "clean.v.01", "b": "wash.v.03"}\n')
 
 
 def ask(url: str, pairs: Path, *more: object) -> list[object]:
@@ -73,10 +71,8 @@ DISGUISES: dict[str, Callable[[str], str]] = {
 
 def betrays(text: str, disguise: Callable[[str], str]) -> bool:
     """Whether a text has the key, or what the disguise made of it."""
-    return any(
-        without_punctuation(form) in without_punctuation(text)
-        for form in (KEY, disguise(KEY), repr(disguise(KEY))[1:-1])
-    )
+    plain = without_punctuation(text)
+    return any(without_punctuation(form) in plain for form in (KEY, disguise(KEY), repr(disguise(KEY))[1:-1]))
 
 
 @pytest.mark.long

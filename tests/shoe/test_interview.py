@@ -20,6 +20,7 @@ from hoicli.shoe import client
 from hoicli.shoe.client import Endpoint
 from hoicli.shoe.interview import Answer, AnswerCache, Interview, Question, parse_rating
 from tests.support.llm_stub import Asked, Fault, Response, Stub, dripping, rate, said, serving
+from tests.support.project import complaint, saved
 
 QUESTIONS = [Question("v", f"a{number:03}.v.01", f"b{number:03}.v.01", "one thing", "another") for number in range(40)]
 
@@ -187,6 +188,12 @@ def test_screening_saves_the_other_models_what_is_unrelated(cache: AnswerCache) 
         assert interview(stub, cache, "m1", "m2", screen="s").ratings(QUESTIONS) == found
 
 
+def test_a_pair_that_the_screening_model_does_not_rate_is_asked_of_the_others(cache: AnswerCache) -> None:
+    with serving(lambda _, asked, __: Response(404, "gone") if asked[0] == "s" else None) as stub:
+        found = interview(stub, cache, "m1", screen="s", skip=True).ratings(QUESTIONS[:2])
+    assert found == expected("m1")[:2]
+
+
 # Failing
 
 
@@ -235,10 +242,7 @@ def test_a_server_that_stays_away_ends_the_run_and_what_was_answered_is_kept(cac
 @pytest.mark.parametrize(
     ("response", "words"),
     [
-        (
-            Response(401, '{"error": {"message": "no such key"}}'),
-            "HTTP 401 (no such key): put a valid key into OPENAI_API_KEY",
-        ),
+        (Response(401, '{"error": {"message": "no such key"}}'), "HTTP 401 (no such key): put a valid key"),
         (Response(404, '{"error": "what?"}'), "HTTP 404 (what?): check --base-url (usually it ends in /v1)"),
         (Response(400, "{}"), "HTTP 400 ({}): check --base-url (usually it ends in /v1) and --model m"),
         (Response(302, Location="http://127.0.0.1:9/"), "it redirects to http://127.0.0.1:9/; give the final address"),
@@ -247,11 +251,10 @@ def test_a_server_that_stays_away_ends_the_run_and_what_was_answered_is_kept(cac
 def test_a_refusal_ends_the_run_at_once(cache: AnswerCache, response: Response, words: str) -> None:
     with serving(lambda *_: response) as stub:
         asked = Interview(Endpoint(stub.url, "secret"), cache, ["m"], jobs=1)
-        with pytest.raises(DataError) as caught:
-            asked.ratings(QUESTIONS)
-        assert words in str(caught.value)
-        assert str(caught.value).startswith(f"{stub.url}/chat/completions: ")
-        assert "secret" not in str(caught.value)
+        said = complaint(DataError, asked.ratings, QUESTIONS)
+        assert words in said
+        assert said.startswith(f"{stub.url}/chat/completions: ")
+        assert "secret" not in said
         assert "secret" not in repr(Endpoint(stub.url, "secret"))
         assert sum(stub.asked.values()) == 1
         assert stub.headers[0]["Authorization"] == "Bearer secret"
@@ -342,16 +345,10 @@ def test_what_can_hold_no_answers(tmp_path: Path, path: str) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [
-        b'{"image_id": 1}',
-        b"precious",
-        b'{"model":"m","setup":"s","pos":"v","a":"a","b":"b","rating":5}\n',
-        b"[]\n",
-    ],
+    [b'{"image_id": 1}', b"precious", b'{"model":"m","setup":"s","pos":"v","a":"a","b":"b","rating":5}\n', b"[]\n"],
 )
 def test_another_file_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "precious.jsonl"
-    path.write_bytes(content)
+    path = saved(tmp_path / "precious.jsonl", content)
     with pytest.raises(DataError, match=r"precious.jsonl:1: no answer of a model .*is this the file for --cache"):
         AnswerCache(str(path))
     assert path.read_bytes() == content

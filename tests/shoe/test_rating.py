@@ -26,9 +26,8 @@ from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.senses import candidates, ground_truth_sense
 from tests.support.kernel import lines
 from tests.support.llm_stub import Asked, Response, Stub, rate, said, serving
-from tests.support.project import EIGHT, FIXTURES, PATIENCE, Hoicli, parsed, written
+from tests.support.project import GT, PATIENCE, PREDICTIONS, VLM, Hoicli, parsed, refusal, saved, written
 
-VLM = FIXTURES / "vlm"
 TRUTH = VLM / "ground_truth.jsonl"
 
 
@@ -67,7 +66,7 @@ def looked_up(truth: Path, predicted: Path) -> set[tuple[str, str, str]]:
 
 
 def test_the_pairs_are_those_of_plain_loops(hoicli: Hoicli, predictions: Path) -> None:
-    for truth, predicted in ((TRUTH, predictions), (EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")):
+    for truth, predicted in ((TRUTH, predictions), (GT, PREDICTIONS)):
         result = hoicli("shoe-sim", "--backend", "wordnet:path", "--gt", truth, predicted)
         assert result.code == 0, result.err
         found = keys(result.out)
@@ -81,8 +80,7 @@ def test_tables_of_shards_join_to_that_of_the_whole(hoicli: Hoicli, tmp_path: Pa
     lines = predictions.read_text().splitlines(keepends=True)
     tables = [tmp_path / f"sim-{number}.jsonl" for number in range(3)]
     for number, table in enumerate(tables):
-        shard = tmp_path / f"{number}.jsonl"
-        shard.write_text("".join(lines[number::3]))
+        shard = saved(tmp_path / f"{number}.jsonl", "".join(lines[number::3]))
         assert hoicli(*command, shard, "-o", table).code == 0
     assert hoicli("shoe-sim", "--merge", "mean", *tables).out == hoicli(*command, predictions).out != ""
 
@@ -95,9 +93,8 @@ def test_the_classes_of_a_dataset(hoicli: Hoicli) -> None:
         for pos, sense in zip("vn", ground_truth_sense("hico", *interaction), strict=True):
             own[pos] |= {sense} if sense is not None else set()
     assert found == sorted((pos, a, b) for pos, senses in own.items() for a in senses for b in senses if a < b)
-    assert result.err == (
-        "hoicli: no WordNet sense for 1 label (no_interaction): similarity 1 to the same spelling, else 0\n"
-    )
+    said = "no WordNet sense for 1 label (no_interaction): similarity 1 to the same spelling, else 0"
+    assert result.err == f"hoicli: {said}\n"
 
 
 def test_senses_named_in_the_records_are_taken(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -163,12 +160,10 @@ def _rated(hoicli: Hoicli, folder: Path, pairs: list[tuple[str, str, str]], back
     ],
 )
 def test_bad_lines_are_named_or_skipped(hoicli: Hoicli, tmp_path: Path, line: str, words: str) -> None:
-    path = tmp_path / "pairs.jsonl"
-    path.write_text(f'{{"pos": "n", "a": "cup", "b": "cup"}}\n{line}\n')
-    result = hoicli("shoe-sim", "--backend", "wordnet:wup", "--pairs", path)
-    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-    assert result.err.startswith(f"{path}:2: ")
-    assert words in result.err
+    path = saved(tmp_path / "pairs.jsonl", f'{{"pos": "n", "a": "cup", "b": "cup"}}\n{line}\n')
+    said = refusal(hoicli("shoe-sim", "--backend", "wordnet:wup", "--pairs", path))
+    assert said.startswith(f"{path}:2: ")
+    assert words in said
     result = hoicli("shoe-sim", "--backend", "wordnet:wup", "--pairs", path, "--on-error", "skip")
     assert [line["similarity"] for line in parsed(result.out)] == [1.0]
     assert f"skipped 1 line; the first: {path}:2: " in result.err
@@ -230,9 +225,8 @@ def test_rules(ratings: list[int], shuffle: random.Random) -> None:
     for rule, value in expected.items():
         assert combine(ratings, rule) == pytest.approx(value)
     # Tables come in any order: the models' names decide
-    rows = [
-        {"pos": "v", "a": "a.v.01", "b": "b.v.01", "scores": {f"m{at}": rating}} for at, rating in enumerate(ratings)
-    ]
+    pair = {"pos": "v", "a": "a.v.01", "b": "b.v.01"}
+    rows = [{**pair, "scores": {f"m{at}": rating}} for at, rating in enumerate(ratings)]
     shuffle.shuffle(rows)
     for rule, value in expected.items():
         (joined,) = merged_rows(lines(rows), rule, ErrorPolicy())
@@ -247,12 +241,10 @@ def test_rules(ratings: list[int], shuffle: random.Random) -> None:
     ],
 )
 def test_bad_tables_are_named_or_skipped(hoicli: Hoicli, tmp_path: Path, line: str, words: str) -> None:
-    path = tmp_path / "table.jsonl"
-    path.write_text(line_of("a.v.01", "b.v.01", scores={"m": 2}) + line)
-    result = hoicli("shoe-sim", "--merge", "mean", path)
-    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-    assert result.err.startswith(f"{path}:2: ")
-    assert words in result.err
+    path = saved(tmp_path / "table.jsonl", line_of("a.v.01", "b.v.01", scores={"m": 2}) + line)
+    said = refusal(hoicli("shoe-sim", "--merge", "mean", path))
+    assert said.startswith(f"{path}:2: ")
+    assert words in said
     result = hoicli("shoe-sim", "--merge", "mean", path, "--on-error", "skip")
     assert [line["similarity"] for line in parsed(result.out)] == [0.5]
 
@@ -278,9 +270,7 @@ LLM = ("--backend", "llm", "--dataset", "hico")
     ],
 )  # fmt: skip
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[object, ...], words: str) -> None:
-    result = hoicli("shoe-sim", *arguments)
-    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
-    assert words in result.err
+    assert words in refusal(hoicli("shoe-sim", *arguments), 2)
 
 
 # Language models
@@ -419,9 +409,8 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(
         # A shell's background job ignores Ctrl-C, and so would its children.
         handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
         try:
-            process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ), bufsize=0
-            )
+            pipe = subprocess.PIPE
+            process = subprocess.Popen(command, stdout=pipe, stderr=pipe, env=dict(os.environ), bufsize=0)
         finally:
             signal.signal(signal.SIGINT, handler)
         until(lambda: cache.exists() and cache.read_bytes().count(b"\n") >= sum(stub.answered.values()) > 20)

@@ -1,23 +1,36 @@
-"""SHOE's numbers by hand, and a slow evaluator on random data."""
+"""SHOE's numbers by hand, a slow evaluator on random data, and weighted images as images written down several times;
+and tables that are shared: who rated, what they were asked, when."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hoicli.records.intake import ErrorPolicy
+from hoicli.resampling.comparison import PairedRounds
+from hoicli.resampling.draws import Resampling
+from hoicli.resampling.rounds import Rounds, resample, swap_outputs
 from hoicli.shoe.explanation import explain
 from hoicli.shoe.likenesses import normalise
-from hoicli.shoe.scores import average_precision, scores_of
+from hoicli.shoe.scores import Run, average_precision, intervals_of, means, scores_of, soft_entries, weighted_metrics
 from hoicli.shoe.settings import AREAS, COMBINE, ShoeOptions
 from hoicli.shoe.shoe_evaluation import filter_predictions
+from hoicli.shoe.similarity_table import SimilarityTable
 from hoicli.shoe.triplet_matching import UNIT
 from tests.support import shoe_reference
-from tests.support.shoe import AWAY, RANDOM_SIMILAR, Record, candidates, curated, datasets, image, scored, shoe_of
+from tests.support.kernel import lines as as_lines
+from tests.support.llm_stub import rate, serving
+from tests.support.project import SHOE, Data, Hoicli, Record, parsed, saved
+from tests.support.shoe import AWAY, RANDOM_SIMILAR, candidates, curated, datasets, image, rows_of, scored, shoe_of
 
 
 def test_one_soft_match() -> None:
@@ -129,7 +142,7 @@ def spelled_alike(data: list[Record]) -> list[Record]:
     st.sampled_from([0.0, 0.0, 0.35, 0.75]),
 )
 def test_the_slow_evaluator_agrees(
-    data: tuple[list[Record], list[Record]],
+    data: Data,
     similar: dict[tuple[str, str], float],
     delta: float,
     combine: str,
@@ -161,7 +174,7 @@ def test_the_slow_evaluator_agrees(
 
 
 @given(datasets(), st.randoms(use_true_random=False))
-def test_order_changes_nothing(data: tuple[list[Record], list[Record]], rng: random.Random) -> None:
+def test_order_changes_nothing(data: Data, rng: random.Random) -> None:
     truth, found = data
     first = shoe_of(truth, found)
     expected = scores_of(first, first.match()), list(explain(first, first.match()))
@@ -170,3 +183,230 @@ def test_order_changes_nothing(data: tuple[list[Record], list[Record]], rng: ran
     rng.shuffle(other)
     again = shoe_of(one, other)
     assert (scores_of(again, again.match()), list(explain(again, again.match()))) == expected
+
+
+RATES = ("mf1", "gt_miss_rate", "prediction_miss_rate")
+
+
+def run_of(truth: list[Record], found: list[Record], **options: Any) -> Run:
+    shoe = shoe_of(truth, found, **options)
+    matching = shoe.match()
+    return Run(shoe, matching, matching, "full", {})
+
+
+@settings(max_examples=20)
+@given(datasets(), st.sampled_from(sorted(AREAS)))
+def test_each_image_once_is_the_number_itself(data: Data, area: str) -> None:
+    run = run_of(*data, ap=area)
+    ones = np.ones((len(data[0]), 1), dtype=np.int32)
+    for name, metric in weighted_metrics(run).items():
+        (value,) = means(name, Rounds(*metric.ap(ones)))
+        assert value == pytest.approx(getattr(run.scores, name), abs=1e-12), name
+
+
+@settings(max_examples=20)
+@given(datasets(), st.lists(st.integers(0, 3), min_size=4, max_size=4), st.sampled_from(sorted(AREAS)))
+def test_weights_are_copies(data: Data, weights: list[int], area: str) -> None:
+    """F1 and rates: of a test set with each image so often. Soft AP: by a loop that takes an image's copies at once."""
+    truth, found = data
+    run = run_of(truth, found, ap=area)
+    order = sorted(record["image_id"] for record in truth)
+    weight = dict(zip(order, weights, strict=False))
+    column = np.array([[weight[image_id]] for image_id in order], dtype=np.int32)
+    copies = [
+        [
+            {**record, "image_id": f"{record['image_id']}.{n}"}
+            for record in side
+            for n in range(weight[record["image_id"]])
+        ]
+        for side in data
+    ]
+    metrics = weighted_metrics(run)
+    shoe = shoe_of(copies[0], copies[1])
+    expected = scores_of(shoe, shoe.match())
+    for name in RATES:
+        if name in metrics:
+            (value,) = means(name, Rounds(*metrics[name].ap(column)))
+            wanted = getattr(expected, name)
+            assert (None if np.isnan(value) else value) == (None if wanted is None else pytest.approx(wanted)), name
+    if "soft_map" in metrics:
+        ap, positives = metrics["soft_map"].ap(column)
+        assert ap[:, 0].tolist() == pytest.approx(slow_areas(run, weight, area), abs=1e-9)
+        assert positives[:, 0].sum() == sum(len(record["hois"]) for record in copies[0])
+
+
+def slow_areas(run: Run, weight: dict[str, int], area: str) -> list[float]:
+    """The soft AP of each class, entry by entry, each as often as its image."""
+    entries, shoe = soft_entries(run.shoe, run.loose), run.shoe
+    found = []
+    for number in range(len(shoe.classes.classes)):
+        asked = sum(
+            weight[shoe.truth.image_ids[image]]
+            for image, class_ in zip(shoe.truth.image_of_hoi, shoe.classes.class_of, strict=True)
+            if class_ == number
+        )
+        total, gained, points = 0, 0.0, [(0.0, 1.0)]
+        for at in range(entries.bounds[number], entries.bounds[number + 1]):
+            image = shoe.predictions.image_of_hoi[entries.prediction[at]]
+            times = weight[shoe.predictions.image_ids[image]]
+            total, gained = total + times, gained + times * entries.gain[at] / UNIT
+            if total and asked:
+                points.append((gained / asked, gained / total))
+        envelope = [max((p for _, p in points[at:]), default=0.0) for at in range(len(points))]
+        if area == "11-point":
+            steps = [max((p for r, p in points[1:] if r + 1e-9 >= n / 10), default=0.0) for n in range(11)]
+            found.append(sum(steps) / 11)
+            continue
+        value = 0.0
+        for at in range(1, len(points)):
+            height = envelope[at] if area == "envelope" else (points[at][1] + points[at - 1][1]) / 2
+            value += (points[at][0] - points[at - 1][0]) * height
+        found.append(value)
+    return found
+
+
+def many(shift: float) -> Data:
+    """Forty images, a triplet each, found in most of them, and what is there besides."""
+    truth, found = [], []
+    for number in range(40):
+        truth.append(image(("pet", "giraffe") if number % 2 else ("wash", "train"), image_id=f"{number:02}"))
+        said = ("touch", "giraffe") if number % 4 == 1 else ("pet", "giraffe") if number % 2 else ("clean", "train")
+        hois: list[tuple[Any, ...]] = [(*said, (number * 7 % 40) / 40)] if number % 5 else []
+        hois += [("pet", "giraffe", number / 40 - shift, AWAY)] if number % 3 == 0 else []
+        found.append(image(*hois, image_id=f"{number:02}"))
+    return truth, found
+
+
+def test_intervals_hold_the_number_and_narrow_with_the_set() -> None:
+    run = run_of(*many(0.0))
+    intervals = intervals_of(run, Resampling(400, 0))
+    widths = {}
+    for name, found in intervals.items():
+        assert found is not None
+        assert found[0] < getattr(run.scores, name) < found[1], name
+        widths[name] = found[1] - found[0]
+    # a rate's interval is that of a proportion: 2 * 1.96 * sqrt(p (1 - p) / n)
+    missed = run.scores.gt_miss_rate or 0.0
+    assert widths["gt_miss_rate"] == pytest.approx(3.92 * (missed * (1 - missed) / 40) ** 0.5, rel=0.15)
+    one = intervals_of(run_of(*(side[:1] for side in many(0.0))), Resampling(20, 0))
+    assert set(one.values()) <= {None}
+    assert intervals_of(run_of([image()], [image()]), Resampling(20, 0)) == {}
+
+
+def test_swapping_two_models_is_symmetric() -> None:
+    models = [weighted_metrics(run_of(*many(shift))) for shift in (0.0, 0.3)]
+    for name in models[0]:
+        first, second = (model[name] for model in models)
+        asked = Resampling(64, 3)
+        alone = resample([first, second], asked, "")
+        forth = swap_outputs(first, second, asked, "")
+        back = swap_outputs(second, first, asked, "")
+        pair = PairedRounds((alone[0], alone[1]), (forth[0], forth[1]))
+        swaps = pair.differences(partial(means, name))[1]
+        assert swaps.tolist() == pytest.approx((means(name, back[0]) - means(name, back[1])).tolist(), abs=1e-12)
+        same = swap_outputs(first, first, asked, "")
+        assert means(name, same[0]).tolist() == pytest.approx(means(name, same[1]).tolist(), abs=1e-12)
+
+
+def test_order_of_lines_changes_no_interval() -> None:
+    truth, found = many(0.1)
+    one = intervals_of(run_of(truth, found), Resampling(40, 1))
+    assert intervals_of(run_of(truth[::-1], found[::-1]), Resampling(40, 1)) == one
+
+
+PAIR = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01"}
+TRUTH = ("--gt", SHOE / "gt.jsonl", SHOE / "predictions.jsonl")
+
+
+def test_a_models_line_says_what_it_was_asked_and_when(hoicli: Hoicli, tmp_path: Path) -> None:
+    """And a run that asks nothing anew writes the same bytes."""
+    cache, table = tmp_path / "answers.jsonl", tmp_path / "sim.jsonl"
+    with serving() as stub:
+        given = ("shoe-sim", "--backend", "llm", "--base-url", stub.url, "--cache", cache)
+        assert hoicli(*given, "--model", "m", *TRUTH, "-o", table).code == 0
+        answers = parsed(cache.read_text())
+        days = {answer["date"] for answer in answers}
+        # a year ago, but for one
+        aged = [{**answer, "date": "2025-11-22"} for answer in answers[1:]]
+        cache.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in [answers[0], *aged]))
+        again = parsed(hoicli(*given, "--model", "m", *TRUTH).out)
+        both = parsed(hoicli(*given, "--model", "m", "--model", "n", *TRUTH).out)
+        missing = saved(tmp_path / "missing.jsonl", orjson.dumps({"pos": "v", "a": "pet.v.01", "b": "touch.v.01"}))
+        (named,) = parsed(hoicli(*given, "--model", "m", "--pairs", missing).out)
+    assert len(days) == 1
+    line = parsed(table.read_text())[0]
+    assert (line["scores"], line["date"]) == ({"m": rate("m", line["a"], line["b"])}, min(days))
+    assert line["prompt"] == answers[0]["setup"]
+    assert {line["date"] for line in again} == {f"2025-11-22/{min(days)}"}
+    assert {line["date"] for line in both} == {f"2025-11-22/{min(days)}"}
+    assert list(both[0]["scores"]) == ["m", "n"]
+    # of two senses, a line of --pairs is a line of a table
+    assert (named["scores"], named["prompt"]) == ({"m": rate("m", "pet.v.01", "touch.v.01")}, line["prompt"])
+
+
+def test_who_rated_a_table() -> None:
+    lines = [
+        {**PAIR, "scores": {"m": 4, "n": 1}, "similarity": 0.625, "prompt": "aa", "merge": "median"},
+        {**PAIR, "b": "feed.v.01", "similarity": 0.5, "measure": "lexical+wordnet:wup", "prompt": "aa+bb"},
+    ]
+    table = SimilarityTable.read(as_lines(lines), ErrorPolicy())
+    raters, merged = "lexical+m+n+wordnet:wup", "mean+median"
+    assert table.signature() == {"sim": table.digest(), "raters": raters, "prompt": "aa+bb", "merge": merged}
+    bare = SimilarityTable.read(as_lines([{**PAIR, "similarity": 0.625}, {**lines[1]}]), ErrorPolicy())
+    assert bare.digest() == table.digest()  # it is of the content
+
+
+def test_what_a_table_lacks_is_written_to_be_rated(hoicli: Hoicli, tmp_path: Path) -> None:
+    table, part, rest = (tmp_path / f"{name}.jsonl" for name in ("table", "part", "rest"))
+    assert hoicli("shoe-sim", "--backend", "wordnet:path", *TRUTH, "-o", table).code == 0
+    complete = hoicli("shoe-sim", "--check", table, *TRUTH)
+    assert (complete.code, complete.out) == (0, "")
+    assert complete.err.startswith(f"hoicli: {table}: ")
+    assert "raters wordnet:path" in complete.err
+    lines = table.read_text().splitlines(keepends=True)
+    part.write_text("".join(lines[::3]))
+    lacking = hoicli("shoe-sim", "--check", part, *TRUTH, "-o", rest)
+    lost = [{key: line[key] for key in PAIR} for at, line in enumerate(parsed("".join(lines))) if at % 3]
+    assert parsed(rest.read_text()) == lost
+    assert lacking.code == 1
+    assert f"{part}: lacks {len(lost):,} pairs; rate them with hoicli shoe-sim --pairs, and add" in lacking.err
+    rated = hoicli("shoe-sim", "--backend", "wordnet:path", "--pairs", rest)
+    part.write_text(part.read_text() + rated.out)
+    assert hoicli("shoe-sim", "--check", part, *TRUTH).code == 0
+    evaluated = [hoicli("shoe-eval", "--sim", path, *TRUTH).out for path in (table, part)]
+    assert evaluated[0] == evaluated[1]  # the same digest
+    assert hoicli("shoe-sim", "--check", part, "--dataset", "vcoco").code == 1
+
+
+@pytest.mark.parametrize("backend", ["lexical", "wordnet:lin"])
+def test_models_of_one_backend_are_ranked_together(hoicli: Hoicli, tmp_path: Path, backend: str) -> None:
+    """Whatever pairs each needs, in one command or by a table of its own; a table that was changed is another one."""
+    first, second, both, rows = (tmp_path / f"{name}.jsonl" for name in ("first", "second", "both", "rows"))
+    words = (SHOE / "predictions.jsonl").read_text()
+    first.write_text(words)
+    second.write_text(words.replace("touching", "stroking").replace('"clean"', '"scrub"'))
+    truth = ("--gt", SHOE / "gt.jsonl")
+    lines: list[str] = []
+    tables: dict[Path, Path] = {}
+    for model in (first, second):
+        tables[model] = tmp_path / f"sim-{model.name}"
+        assert hoicli("shoe-sim", "--backend", backend, *truth, model, "-o", tables[model]).code == 0
+        given = ("--quiet", "--format", "jsonl", "--tag", f"model={model.stem}", *truth, model)
+        direct, by_table = (hoicli("shoe-eval", "--sim", sim, *given).out for sim in (backend, tables[model]))
+        assert direct == by_table
+        lines.append(direct)
+    signatures = {row["signature"] for text in lines for row in rows_of(text).values()}
+    assert len(signatures) == 1
+    assert f"|sim:{backend}@wordnet3.0." in signatures.pop()
+    rows.write_text("".join(lines))
+    assert "not ranked" not in hoicli("table", rows).err
+    # one table for both models has what both need
+    assert hoicli("shoe-sim", "--backend", backend, *truth, first, second, "-o", both).code == 0
+    parts = {line for table in tables.values() for line in table.read_text().splitlines()}
+    assert sorted(parts) == sorted(both.read_text().splitlines())
+    assert hoicli("shoe-eval", "--sim", both, *given).out == lines[1]
+    changed = [{**line, "similarity": 0.5} for line in parsed(both.read_text())]
+    both.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in changed))
+    (signature,) = {row["signature"] for row in rows_of(hoicli("shoe-eval", "--sim", both, *given).out).values()}
+    assert f"|raters:{backend}|" in signature
+    assert "@wordnet" not in signature

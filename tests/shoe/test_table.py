@@ -1,4 +1,5 @@
-"""The table of similarities: symmetric, checked line by line, known by its content."""
+"""The table of similarities: symmetric, checked line by line, known by its content; how alike two labels are, and
+where ground truth has its senses from."""
 
 from __future__ import annotations
 
@@ -7,10 +8,12 @@ import pytest
 
 from hoicli.errors import DataError
 from hoicli.records.intake import ErrorPolicy
+from hoicli.shoe.likenesses import classes_of, normalise
 from hoicli.shoe.settings import RULES
 from hoicli.shoe.similarity_table import SimilarityTable, merged_rows
 from tests.support.kernel import lines as as_lines
-from tests.support.shoe import Record, table_of
+from tests.support.project import Record, complaint
+from tests.support.shoe import candidates, image, read, table_of
 
 
 def test_the_table_is_symmetric_and_knows_itself() -> None:
@@ -66,9 +69,7 @@ GOOD = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": 0.5}
 )
 def test_a_bad_line_of_the_table(change: Record, message: str) -> None:
     lines = as_lines([GOOD, {**GOOD, **change}], "sim.jsonl")
-    with pytest.raises(DataError) as caught:
-        SimilarityTable.read(lines, ErrorPolicy())
-    assert str(caught.value) == f"sim.jsonl:2: {message}"
+    assert complaint(DataError, SimilarityTable.read, lines, ErrorPolicy()) == f"sim.jsonl:2: {message}"
     policy = ErrorPolicy(skip=True)
     kept = SimilarityTable.read(lines, policy)
     assert policy.skipped == 1
@@ -96,3 +97,23 @@ def test_a_joined_zero_has_no_sign(rule: str) -> None:
     row = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": -0.0}
     (joined,) = merged_rows(as_lines([row]), rule, ErrorPolicy())
     assert str(joined["similarity"]) == "0.0"
+
+
+def test_where_ground_truth_has_its_senses_from() -> None:
+    truth = image(("ride", "set"), ("ride", "train", None, None, "ride.v.10"), ("odd", "train"))
+    truth["synsets"] = [None, "kit.n.02", None, None]
+
+    def some(verb: str, name: str | None) -> tuple[str | None, str | None]:
+        return (None if verb == "odd" else f"{verb}.v.07", f"{name}.n.07")
+
+    classes = classes_of(read([truth]), some, candidates)
+    assert classes.classes == [("odd", "train"), ("ride", "set"), ("ride", "train")]
+    named = [classes.verbs[row] for row in classes.verb_row]
+    assert named == [("ride", "ride.v.07"), ("ride", "ride.v.10"), ("odd", "odd.v.01")]
+    assert [classes.objects[row][1] for row in classes.object_row] == ["kit.n.02", "train.n.07", "train.n.07"]
+
+
+def test_labels_are_compared_by_the_signs_of_a_keyboard() -> None:
+    labels = ("Tennis\u2011Racket", "\u201ctennis-racket\u201d", "\uff54ennis\u2013racket", "tennis-\u200bracket")
+    assert {normalise(label) for label in labels} == {"tennis-racket"}
+    assert normalise("tennis\u00a0racket") == normalise("Tennis  racket") == "tennis_racket"

@@ -23,8 +23,8 @@ from typing import NamedTuple
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.validation.candidates import Rules
 from hoicli.validation.ground_truth_audit import CONTRADICTED, DUPLICATE, MISSING, Audit
-from tests.support.kernel import Given, Record, ground_truth, lines
-from tests.support.project import FIXTURES
+from tests.support.kernel import Given, ground_truth, lines
+from tests.support.project import FIXTURES, Record
 
 sys.path.append(str(FIXTURES / "sample"))
 scenes, detectors = (importlib.import_module(name) for name in ("scenes", "detectors"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Any
 
 from hoicli.diagnosis.emitted import diagnosis_records, typed_batches
 from hoicli.diagnosis.error_types import ERRORS, NOT_COUNTED
@@ -19,22 +18,17 @@ from hoicli.records.oracles import IN_TURN
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 from tests.support.kernel import ground_truth, lines
-from tests.support.project import EIGHT
+from tests.support.project import Data, Record
 
 HICO = load("hico")
 DIAG = PROTOCOLS["diag"]
-Record = dict[str, Any]
-PAIR = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl")
 
 
 READINGS: tuple[Reading, ...] = ("shared", "independent", "released")
 
 
 def diagnosis(
-    truth: Sequence[Record],
-    predictions: Sequence[Record],
-    reading: Reading = "shared",
-    vocabulary: Vocabulary = HICO,
+    truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared", vocabulary: Vocabulary = HICO
 ) -> Diagnosis:
     result = diagnosis_of(truth, predictions, reading, vocabulary)[1]
     result.add_unseen(ground_truth(truth, vocabulary))
@@ -54,10 +48,7 @@ def diagnosis_of(
 
 
 def typed(
-    truth: Sequence[Record],
-    predictions: Sequence[Record],
-    reading: Reading = "shared",
-    vocabulary: Vocabulary = HICO,
+    truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared", vocabulary: Vocabulary = HICO
 ) -> list[Record]:
     """The records of `diagnose --emit predictions`."""
     batches = typed_batches(lines(predictions), ground_truth(truth, vocabulary), Filters(), ErrorPolicy(), reading)
@@ -76,10 +67,7 @@ INJECTED = ("duplicate", "interaction", "association", "object_box", "human_box"
 
 
 def agrees_in_any_order(
-    data: tuple[list[Record], list[Record]],
-    shuffle: random.Random,
-    reading: Reading = "shared",
-    vocabulary: Vocabulary = HICO,
+    data: Data, shuffle: random.Random, reading: Reading = "shared", vocabulary: Vocabulary = HICO
 ) -> None:
     """The order of images changes no count and no AP, and every prediction that counts has one type."""
     truth, predictions = data

@@ -19,16 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.support.project import ROOT, written
+from tests.support.project import ROOT, Data, Record, written
 from tests.support.tiny import png
 
-Record = dict[str, Any]
-
-VERBS = {
-    "bicycle": ("ride", "hold", "wash"),
-    "horse": ("ride", "feed", "hold"),
-    "cup": ("hold", "drink_with", "wash"),
-}
+VERBS = {"bicycle": ("ride", "hold", "wash"), "horse": ("ride", "feed", "hold"), "cup": ("hold", "drink_with", "wash")}
 STRANGE = "\"><script>alert(1)</script>&'\N{SNOWMAN}\u202e"
 """A name as a hostile file would have it."""
 
@@ -38,7 +32,7 @@ def scenes(images: int = 40, seed: int = 0) -> tuple[list[Record], list[Record],
     other is worse but for one verb of each object. Objects are of all sizes, and near or far."""
     draw = random.Random(seed)
     truth: list[Record] = []
-    found: tuple[list[Record], list[Record]] = ([], [])
+    found: Data = ([], [])
     for number in range(images):
         name = f"image_{number:03d}" + (STRANGE if number == 7 else "")
         boxes: list[list[float]] = []
@@ -94,9 +88,8 @@ def _detected(draw: random.Random, boxes: list[Any], labels: list[str], hois: li
 def write_scenes(folder: Path, images: int = 40, seed: int = 0) -> tuple[Path, Path, Path, Path]:
     """(gt, one model, another, folder of pictures); pictures of all images but two, one of which is no picture."""
     made = scenes(images, seed)
-    paths = [
-        written(folder / f"{name}.jsonl", records) for name, records in zip(("gt", "one", "two"), made, strict=True)
-    ]
+    names = ("gt", "one", "two")
+    paths = [written(folder / f"{name}.jsonl", found) for name, found in zip(names, made, strict=True)]
     pictures = folder / "images"
     pictures.mkdir()
     for record in made[0]:

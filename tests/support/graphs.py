@@ -12,7 +12,7 @@ import math
 from random import Random
 from typing import Any
 
-Record = dict[str, Any]
+from tests.support.project import Record
 
 OBJECTS = ("person", "dog", "table", "cup", "tree", "hat")
 VERBS = ("on", "holding", "near", "wearing", "under", "looking_at", "flying_over")
@@ -80,9 +80,8 @@ def _detected(random: Random, record: Record, *, silent: bool) -> Record:
             for verb, logit in zip(VERBS, logits, strict=True):
                 verb_score = math.exp(logit) / total
                 score = scores[subject] * scores[object_] * verb_score
-                hois.append(
-                    {"subject": subject, "object": object_, "verb": verb, "score": score, "verb_score": verb_score}
-                )
+                ends = {"subject": subject, "object": object_}
+                hois.append({**ends, "verb": verb, "score": score, "verb_score": verb_score})
     random.shuffle(hois)
     return {"image_id": record["image_id"], "boxes": boxes, "labels": labels, "scores": scores, "hois": hois}
 

@@ -134,12 +134,7 @@ def _block(start: int, count: int, triplets: int, models: int, of_object: dict[s
             found[:, 2:] = np.maximum(found[:, 2:], found[:, :2] + 1)
             # eight pairs, then the next verb
             hois = [
-                {
-                    "subject": j & 3,
-                    "object": 4 + (j >> 2 & 1),
-                    "verb": verbs[(verb + (j >> 3)) % len(verbs)],
-                    "score": s,
-                }
+                {"subject": j & 3, "object": 4 + (j >> 2 & 1), "verb": verbs[(verb + j // 8) % len(verbs)], "score": s}
                 for j, s in enumerate(scores[model, i].tolist())
             ]
             labels = ["person"] * 4 + [name] * 2
@@ -198,9 +193,8 @@ def main() -> None:
             apart(make, folder, size)
             found = [str(folder / f"model_{model}.jsonl") for model in range(size.models)]
             for line, row in rows.items():
-                name, *given = line.format(
-                    folder=folder, gt=folder / "gt.jsonl", found=found[0], models=" ".join(found)
-                ).split()
+                paths = {"folder": folder, "gt": folder / "gt.jsonl", "found": found[0], "models": " ".join(found)}
+                name, *given = line.format(**paths).split()
                 command = (*(PYTHON if name == FLOOR else HOICLI), name, *given)
                 if size.classes and name != FLOOR:
                     command += ("--dataset", str(folder / "dataset.json"))

@@ -68,9 +68,8 @@ def detector(rng: np.random.Generator, truth: Truth, quality: float) -> dict[str
     asked = truth.image, truth.class_, images
     shape = classes, images
     parts = [sum_by_image(class_, image, worth, shape) for worth in (gain, UNIT * (score > 0.5) * ~hit)]
-    parts += [
-        sum_by_image(truth.class_, truth.image, worth, shape) for worth in (UNIT * ~found, np.ones_like(truth.image))
-    ]
+    counted = (UNIT * ~found, np.ones_like(truth.image))
+    parts += [sum_by_image(truth.class_, truth.image, worth, shape) for worth in counted]
     return {
         "mAP": RankedLists(*columns, *asked, PROTOCOLS["hico"].grid, score=score[order]),
         "SHOE, soft mAP": RankedLists(*columns, *asked, (), gain=gain[order], unit=UNIT, score=score[order]),
@@ -135,9 +134,8 @@ def main() -> None:
                 np.add.at(count, case.members, 1)
                 np.add.at(total, case.members, case.values[case.members])
             expected = np.zeros(classes) if name.endswith("(equal)") else total / np.maximum(count, 1)
-            inside = [
-                case.found.ci[0] <= expected[case.members].mean() <= case.found.ci[1] for case in of if case.found.ci
-            ]
+            ends = [(case.found.ci, expected[case.members].mean()) for case in of if case.found.ci]
+            inside = [low <= wanted <= high for (low, high), wanted in ends]
             held[name].append(f"{100 * np.mean(inside):.1f}")
             for key in ("p", "p_bootstrap") if name.endswith("(equal)") else ():
                 chances = [p for case in of if (p := getattr(case.found, key)) is not None]

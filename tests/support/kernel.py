@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import orjson
 
 from hoicli.evaluation.evaluating import matched_batches
@@ -19,9 +20,9 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.reading import concatenate, read_scenes
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
+from tests.support.project import Record
 
 HICO = load("hico")
-Record = dict[str, Any]
 
 
 class Given(Predictions):
@@ -73,3 +74,18 @@ def evaluate(
     rows = chosen_protocols(names, vocabulary)
     found = tally(truth, predictions, rows, filters, vocabulary)
     return {row.name: results for row, results in found.results(vocabulary)}
+
+
+def arrays(record: Record, *, scored: bool = True) -> dict[str, Any]:
+    """The arguments of `Evaluator.update` for a record; names stay names, and -1 stands for no object."""
+    hois = record["hois"]
+    given: dict[str, Any] = {
+        "boxes": np.array(record["boxes"], dtype=np.float64).reshape(-1, 4),
+        "labels": record["labels"],
+        "subject": np.array([hoi["subject"] for hoi in hois], dtype=np.int64),
+        "object": np.array([-1 if hoi["object"] is None else hoi["object"] for hoi in hois], dtype=np.int64),
+        "verb": [hoi["verb"] for hoi in hois],
+    }
+    if any("role" in hoi for hoi in hois):
+        given["role"] = [hoi.get("role") for hoi in hois]
+    return given | ({"score": np.array([hoi["score"] for hoi in hois])} if scored else {})

@@ -7,7 +7,8 @@ import random
 from collections import defaultdict
 from typing import Any
 
-Record = dict[str, Any]
+from tests.support.project import Data, Record
+
 ORDERS = ("boxes", "across", "within")
 """boxes: triplets stay as they are, and name the boxes' new places; across: those of one class stay in their order;
 within: those of one class change places among themselves."""
@@ -44,7 +45,7 @@ def reordered(record: Record, order: str, chance: random.Random) -> Record:
 
 def tied_world(
     seed: int, interactions: tuple[tuple[str, str], ...], images: int = 3, boxes: int = 6, hois: int = 9
-) -> tuple[list[Record], list[Record]]:
+) -> Data:
     """(ground truth, predictions) of interactions (verb, object): few places for many boxes, some of them twice and
     others near each other, triplets that repeat, and scores of which many are equal."""
     chance = random.Random(seed)

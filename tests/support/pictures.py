@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hoicli.corruption.catalogue import CORRUPTIONS, SEVERITIES
 from hoicli.corruption.effects import corrupt
-from tests.support.project import EIGHT
+from tests.support.project import EIGHT, GT
 
 Image = NDArray[np.uint8]
 GOLDEN = Path(__file__).with_name("golden_sheet.png")
@@ -75,7 +75,7 @@ def main() -> None:
     cv2.imwrite(str(GOLDEN), cv2.cvtColor(golden_sheet(), cv2.COLOR_RGB2BGR))
     folder = Path(EIGHT, "images")
     folder.mkdir(exist_ok=True)
-    for line in (EIGHT / "gt.jsonl").read_text().splitlines():
+    for line in (GT).read_text().splitlines():
         record = json.loads(line)
         scene = cv2.cvtColor(drawn_scene(record), cv2.COLOR_RGB2BGR)
         cv2.imwrite(str(folder / record["file_name"]), scene, [cv2.IMWRITE_JPEG_QUALITY, 80])

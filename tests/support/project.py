@@ -10,10 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
 EIGHT = ROOT / "tests/eight"
 """Eight made-up images small enough to read; README.md there says what each is for."""
+GT, PREDICTIONS, OTHER = (EIGHT / f"{name}.jsonl" for name in ("gt", "predictions", "other"))
+PAIR = ("--gt", GT, PREDICTIONS)
+FOREIGN, VCOCO, SWIG, OWN, SHOE = (FIXTURES / name for name in ("foreign", "vcoco", "swig", "own", "shoe"))
+SAMPLE, ROBUST, GRAPHS, CHOICE, VLM = (FIXTURES / name for name in ("sample", "robust", "graphs", "choice", "vlm"))
+Record = dict[str, Any]
+"""A line of a file, parsed: of an image, or a row."""
+Data = tuple[list[Record], list[Record]]
+"""(ground truth, predictions)."""
 NAMED = os.environ.get("HOICLI_SHARED")
 SHARED = ROOT.parent / "shared" if NAMED is None else Path(NAMED)
 """Published annotations and golden numbers, which are not part of the repository; tests that need them skip without.
@@ -42,6 +52,11 @@ def parsed(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+def records(path: Path) -> list[Record]:
+    """The lines of a file, parsed."""
+    return parsed(path.read_text())
+
+
 def written(path: Path, records: Iterable[Mapping[str, Any]]) -> Path:
     """Records as lines of a file."""
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -54,10 +69,23 @@ def records_of(result: Result) -> list[dict[str, Any]]:
     return parsed(result.out)
 
 
-def refusal(result: Result) -> str:
-    """The one line of a command that failed and wrote nothing."""
-    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1), result
+def refusal(result: Result, code: int = 1) -> str:
+    """The one line of a command that failed, or with code 2 was called wrongly, and wrote nothing."""
+    assert (result.code, result.out, result.err.count("\n")) == (code, "", 1), result
     return result.err.strip()
+
+
+def saved(path: Path, content: str | bytes) -> Path:
+    """A file of a text, or of bytes."""
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def complaint(kind: type[Exception], call: Callable[..., object], *given: object, **options: object) -> str:
+    """What the error of a call says."""
+    with pytest.raises(kind) as caught:
+        call(*given, **options)
+    return str(caught.value)
 
 
 def dumped(path: Path, content: object) -> Path:
@@ -76,10 +104,8 @@ def changed(source: Path, target: Path, change: Callable[[Any], object]) -> Path
 def triplets_of(record: dict[str, Any]) -> list[tuple[Any, ...]]:
     """(the subject's box, verb, the object's label, its box, score or None) of each triplet of a record."""
     boxes, labels = record["boxes"], record["labels"]
-    return [
-        (boxes[hoi["subject"]], hoi["verb"], labels[hoi["object"]], boxes[hoi["object"]], hoi.get("score"))
-        for hoi in record["hois"]
-    ]
+    ends = [(hoi["subject"], hoi["object"], hoi) for hoi in record["hois"]]
+    return [(boxes[a], hoi["verb"], labels[b], boxes[b], hoi.get("score")) for a, b, hoi in ends]
 
 
 def without_gt(signature: object) -> str:

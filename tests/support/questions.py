@@ -37,18 +37,13 @@ IMAGES = 40
 def _names(dataset: str) -> tuple[str, ...]:
     if dataset == "swig":
         return load("swig").verbs[:60]
-    verbs = [
-        pair for pair in load("hico").interactions if pair[1] in ("person", "horse", "bicycle", "dining_table", "cup")
-    ]
+    things = ("person", "horse", "bicycle", "dining_table", "cup")
+    verbs = [pair for pair in load("hico").interactions if pair[1] in things]
     names = [f"{verb} a/an {name}" if verb != "no_interaction" else f"{verb} with a/an {name}" for verb, name in verbs]
     if dataset == "hico":
         return (*names, "lick a/an bicycle", "cut_ with a/an horse")
-    return (
-        *(name.replace("_", " ") for name in names),
-        "look at a/an frisbee",
-        "work on a/an laptotp",
-        "sit on a/an bench",
-    )
+    spaced = [name.replace("_", " ") for name in names]
+    return (*spaced, "look at a/an frisbee", "work on a/an laptotp", "sit on a/an bench")
 
 
 def questions(dataset: str, setting: str) -> Json:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from tests.support.project import Record
 
 Box = tuple[float, ...]
-Record = dict[str, Any]
 
 SHIFT_OF_TRUTH = {
     "hico": (1, 1, 1, 1),
@@ -97,10 +97,8 @@ def evaluate(
             if protocol == "diag" and hoi["verb"] == "no_interaction":
                 continue
             with_interactions.add(image)
-            boxes = [
-                tuple(x + d for x, d in zip(record["boxes"][hoi[side]], shift, strict=True))
-                for side in ("subject", "object")
-            ]
+            ends = [record["boxes"][hoi[side]] for side in ("subject", "object")]
+            boxes = [tuple(x + d for x, d in zip(box, shift, strict=True)) for box in ends]
             recorded = (tuple(record["boxes"][hoi[side]]) for side in ("subject", "object"))
             annotated[pair][image].append((boxes[0], boxes[1], inside(image, *recorded)))
 
@@ -177,10 +175,8 @@ def error_types(
         shifted = tuple(x + 1.0 for x in truth["boxes"][truth_box])
         return overlap("diag", tuple(float(x) for x in predicted["boxes"][box]), shifted)
 
-    near = {
-        box: [index for index in range(len(truth["boxes"])) if iou(box, index) >= 0.5]
-        for box in range(len(predicted["boxes"]))
-    }
+    own, others = range(len(predicted["boxes"])), range(len(truth["boxes"]))
+    near = {box: [index for index in others if iou(box, index) >= 0.5] for box in own}
 
     def number(record: Record, hoi: Record) -> int:
         return 0 if reading == "released" else class_of.get((hoi["verb"], record["labels"][hoi["object"]]), -1)

@@ -55,12 +55,8 @@ def furnish(folder: Path, files: Mapping[str, str] = EVERYDAY) -> None:
 
 def sh(command: str, folder: Path, shell: str = "sh") -> Result:
     """Run a command line in a furnished folder; a failure anywhere in a pipe is a failure where the shell can tell."""
-    environment = {
-        **os.environ,
-        "PATH": f"{folder / '.bin'}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT),
-        "COLUMNS": "80",
-    }
+    path = f"{folder / '.bin'}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
     process = subprocess.run(
         [shell, "-c", command], cwd=folder, env=environment, text=True, check=False,
         capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE,

@@ -17,10 +17,7 @@ from hoicli.shoe.settings import ShoeOptions
 from hoicli.shoe.similarity_table import SimilarityTable
 from hoicli.shoe.triplet_matching import UNIT, Matching, Shoe
 from tests.support.kernel import lines
-from tests.support.project import FIXTURES
-
-Record = dict[str, Any]
-SHOE = FIXTURES / "shoe"
+from tests.support.project import SHOE, Data, Record
 
 
 def read(records: list[Record]) -> Triplets:
@@ -78,9 +75,7 @@ def curated(verb: str, name: str | None) -> tuple[str | None, str | None]:
 
 
 def table_of(similar: dict[tuple[str, str], float]) -> SimilarityTable:
-    rows = [
-        {"pos": a.split(".")[1], "a": a, "b": b, "scores": {}, "similarity": value} for (a, b), value in similar.items()
-    ]
+    rows = [{"pos": a.split(".")[1], "a": a, "b": b, "scores": {}, "similarity": s} for (a, b), s in similar.items()]
     return SimilarityTable.read(lines(rows), ErrorPolicy())
 
 
@@ -153,7 +148,7 @@ def records(draw: st.DrawFn, image_id: str, *, scored: bool) -> Record:
 
 
 @st.composite
-def datasets(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
+def datasets(draw: st.DrawFn) -> Data:
     ids = [f"image_{number}" for number in range(draw(st.integers(1, 4)))]
     truth = [draw(records(image_id, scored=False)) for image_id in ids]
     return truth, [draw(records(image_id, scored=True)) for image_id in ids if draw(st.integers(0, 4)) > 0]

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+from tests.support.project import Record
 from tests.support.reference import overlap
 
-Record = dict[str, Any]
 Class = tuple[str, str | None]
 EPSILON = 1e-8
 

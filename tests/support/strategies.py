@@ -46,9 +46,8 @@ def images(draw: st.DrawFn, image_id: str, *, scored: bool, least: int = -1) -> 
     record["hois"] = hois
     if not scored and draw(st.booleans()):
         extra = draw(st.lists(st.sampled_from(LABELS), max_size=2))
-        record["image_hois"] = [[hoi["verb"], labels[hoi["object"]]] for hoi in hois] + [
-            ["hold", name] for name in extra
-        ]
+        known = [[hoi["verb"], labels[hoi["object"]]] for hoi in hois]
+        record["image_hois"] = known + [["hold", name] for name in extra]
     return record
 
 

@@ -126,9 +126,8 @@ def main() -> None:
         print("|", " | ".join([name, *(f"{v:.1f}" for v in psnr), *(f"{v:.2f}" for v in ssim)]), "|")
     print("\n| corruption | detector 1 | 2 | 3 | 4 | 5 | mean | paper |\n| --- |" + " ---: |" * 7)
     for name, values in zip(names, found, strict=True):
-        cells = [
-            f"{value:.0f}" for value in (*values, values.mean(), *([100 * published[name]] if name in ROHOI else []))
-        ]
+        paper = [100 * published[name]] if name in ROHOI else []
+        cells = [f"{value:.0f}" for value in (*values, values.mean(), *paper)]
         print("|", " | ".join([name, *cells]), "|")
     for what, values in (("PSNR", seen[:, 0]), ("SSIM", seen[:, 1]), ("the detector", found)):
         print(f"{what}: {correlation(values[: len(ROHOI)]):.2f}")

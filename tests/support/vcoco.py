@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from hypothesis import strategies as st
 
 from hoicli.vocabulary.datasets import load
 from tests.support import strategies
-from tests.support.arrays import records
-from tests.support.project import written
+from tests.support.project import Data, Record, records, written
 
 VCOCO = load("vcoco")
-
-Record = dict[str, Any]
 
 
 def with_labels(path: Path, source: Path) -> Path:
@@ -80,6 +76,6 @@ def detections(draw: st.DrawFn, annotation: Record) -> Record:
 
 
 @st.composite
-def datasets(draw: st.DrawFn) -> tuple[list[Record], list[Record]]:
+def datasets(draw: st.DrawFn) -> Data:
     truth = [draw(annotated_images(number)) for number in range(draw(st.integers(1, 3)))]
     return truth, [draw(detections(record)) for record in truth if draw(st.integers(0, 4)) > 0]

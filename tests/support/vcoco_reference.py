@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from tests.support.project import Record
 from tests.support.reference import average_precision, overlap
 
 Box = tuple[float, ...]
 Class = tuple[str, str]
-Record = dict[str, Any]
 
 
 @dataclass

@@ -19,8 +19,8 @@ from hoicli.records.boxes import iou
 from hoicli.validation.candidates import Rules
 from hoicli.validation.ground_truth_audit import KINDS, Audit
 from tests.support.audit_found import COMMON, found, world
-from tests.support.kernel import Given, Record, ground_truth, lines
-from tests.support.project import EIGHT, Hoicli
+from tests.support.kernel import Given, ground_truth, lines
+from tests.support.project import GT, PREDICTIONS, Data, Hoicli, Record, refusal
 from tests.support.strategies import datasets
 
 HICO = PROTOCOLS["hico"]
@@ -32,11 +32,8 @@ def clean(images: int = 6) -> list[Record]:
     """Annotations without a fault: two people, each with a bicycle that they ride and hold."""
     boxes = [[10, 10, 60, 120], [5, 80, 70, 140], [200, 10, 260, 130], [190, 90, 270, 150]]
     labels = ["person", "bicycle", "person", "bicycle"]
-    hois = [
-        {"subject": person, "object": person + 1, "verb": verb}
-        for person in (0, 2)
-        for verb in VERBS[: 2 + person // 2]
-    ]
+    ends = [(person, verb) for person in (0, 2) for verb in VERBS[: 2 + person // 2]]
+    hois = [{"subject": person, "object": person + 1, "verb": verb} for person, verb in ends]
     record = {"boxes": boxes, "labels": labels, "hois": hois}
     return [{"image_id": f"image_{number}", **copy.deepcopy(record)} for number in range(images)]
 
@@ -70,21 +67,20 @@ def candidates(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["metric"] == "candidate"]
 
 
-def two_models(truth: Sequence[Record]) -> tuple[list[Record], list[Record]]:
+def two_models(truth: Sequence[Record]) -> Data:
     return predicted(truth, 1), predicted(truth, 2)
 
 
 def test_a_clean_set_has_no_candidates() -> None:
     truth = clean()
     rows = audited(truth, *two_models(truth))
-    assert [(row["kind"], row["value"]) for row in rows if row["metric"] == "candidates"] == [
-        (kind, 0) for kind in KINDS
-    ]
+    counts = [(row["kind"], row["value"]) for row in rows if row["metric"] == "candidates"]
+    assert counts == [(kind, 0) for kind in KINDS]
     deltas = [row["value"] for row in rows if row["metric"] == "audit_delta_mAP" and row["subset"] == "full"]
     assert deltas == [0.0] * 8
 
 
-def drawn_again() -> tuple[list[Record], tuple[list[Record], list[Record]]]:
+def drawn_again() -> tuple[list[Record], Data]:
     """(ground truth with a person's box once more, what two models predict)."""
     truth = clean()
     models = two_models(truth)
@@ -160,9 +156,8 @@ def test_a_dropped_label_is_found_and_nothing_else() -> None:
         "missing_label", "image_4", "ride", "bicycle",
     )  # fmt: skip
     assert (found["boxes"], found["n"]) == ([0, 1], 2)
-    of = {
-        row["tags"]["annotations"]: row["value"] for row in rows if row["metric"] == "mAP" and row["subset"] == "full"
-    }
+    full = [row for row in rows if (row["metric"], row["subset"]) == ("mAP", "full")]
+    of = {row["tags"]["annotations"]: row["value"] for row in full}
     whole = audited(clean(), *models)
     assert of["missing_added"] == next(row["value"] for row in whole if row["metric"] == "mAP") > of["as_given"]
 
@@ -202,7 +197,7 @@ def test_one_example_makes_nobody_sure() -> None:
 
 @given(datasets(least=0))
 @settings(max_examples=20)
-def test_duplicates_are_every_two_boxes_of_a_label_that_overlap(case: tuple[list[Record], list[Record]]) -> None:
+def test_duplicates_are_every_two_boxes_of_a_label_that_overlap(case: Data) -> None:
     truth, _ = case
     expected = set()
     for record in truth:
@@ -221,7 +216,7 @@ def test_duplicates_are_every_two_boxes_of_a_label_that_overlap(case: tuple[list
 @pytest.mark.long
 @given(datasets(least=0))
 @settings(max_examples=20)
-def test_the_order_of_lines_changes_nothing(case: tuple[list[Record], list[Record]]) -> None:
+def test_the_order_of_lines_changes_nothing(case: Data) -> None:
     truth, predictions = case
     rules = Rules(same=0.3, sure=0.0)
     rows = audited(truth, predictions, predictions[:2], rules=rules)
@@ -250,16 +245,14 @@ def test_the_command_in_shares_of_the_file(hoicli: Hoicli, tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--votes", "3", EIGHT / "predictions.jsonl"), "--votes 3: give a whole number from 1 to 1"),
+        (("--votes", "3", PREDICTIONS), "--votes 3: give a whole number from 1 to 1"),
         (("--sure", "20"), "--sure 20: give a number from 0 to 1"),
         (("--same", "0"), "--same 0: give a number above 0, up to 1"),
-        (("--protocol", "hico-image", EIGHT / "predictions.jsonl"), "--protocol hico-image: has no boxes"),
+        (("--protocol", "hico-image", PREDICTIONS), "--protocol hico-image: has no boxes"),
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, words: tuple[object, ...], message: str) -> None:
-    result = hoicli("audit", "--gt", EIGHT / "gt.jsonl", *words)
-    assert (result.code, result.out) == (2, "")
-    assert message in result.err
+    assert message in refusal(hoicli("audit", "--gt", GT, *words), 2)
 
 
 @pytest.mark.long

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -15,7 +14,7 @@ import pytest
 from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
 from tests.support.kernel import stream
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed
+from tests.support.project import EIGHT, FIXTURES, GT, Data, Hoicli, Record, parsed
 
 HICO, SWIG = load("hico"), load("swig")
 NEW = {
@@ -27,11 +26,10 @@ NEW = {
     "boxes-off-ground-truth",
 }
 
-Record = dict[str, Any]
 Box = list[float]
 
 
-TRUTH, PREDICTIONS = parsed((EIGHT / "gt.jsonl").read_text()), parsed((EIGHT / "predictions.jsonl").read_text())
+TRUTH, PREDICTIONS = parsed((GT).read_text()), parsed((EIGHT / "predictions.jsonl").read_text())
 SIZES = {record["image_id"]: (record["width"], record["height"]) for record in TRUTH}
 
 
@@ -158,17 +156,13 @@ def test_labels_of_another_dataset(hoicli: Hoicli, path: Path, dataset: str, oth
 POCKET = tuple(entry for entry in VCOCO_ORDERS["qpic"] if verb_and_role(entry)[1] and entry != "point_instr")
 
 
-def vcoco(swap: Mapping[str, str]) -> tuple[list[Record], list[Record]]:
+def vcoco(swap: Mapping[str, str]) -> Data:
     """(truth, predictions) of ten images; each action meant -> as it is read."""
     entries = [entry for entry in VCOCO_ORDERS["qpic"] if verb_and_role(entry)[1]]
     truth, predictions = [], []
     for number, entry in enumerate(entries[:10]):
         (verb, role), (said, said_role) = verb_and_role(entry), verb_and_role(swap.get(entry, entry))
-        scene = {
-            "image_id": number,
-            "boxes": [[10, 10, 90, 190], [100, 20, 180, 80]],
-            "labels": ["person", "cup"],
-        }
+        scene = {"image_id": number, "boxes": [[10, 10, 90, 190], [100, 20, 180, 80]], "labels": ["person", "cup"]}
         truth.append({**scene, "hois": [{"subject": 0, "object": 1, "verb": verb, "role": role}]})
         hoi = {"subject": 0, "object": 1 if said_role else None, "verb": said, "score": 0.5 + number / 100}
         predictions.append({**scene, "hois": [{**hoi, "role": said_role} if said_role else hoi]})
@@ -276,11 +270,7 @@ def same(number: int) -> int:
     ],
 )
 def test_what_validate_finds_convert_fixes(
-    objects: Callable[[int], int],
-    verbs: Callable[[int], int],
-    option: tuple[str, str],
-    hoicli: Hoicli,
-    tmp_path: Path,
+    objects: Callable[[int], int], verbs: Callable[[int], int], option: tuple[str, str], hoicli: Hoicli, tmp_path: Path
 ) -> None:
     """A dump of the numbers that both numberings have; the option that validate names gives back what it says."""
     numbers = {number for number in range(80) if objects(number) < 80}
@@ -293,7 +283,7 @@ def test_what_validate_finds_convert_fixes(
     good = hoicli("convert", dump).out
     renumbered(dump, objects, verbs)
     assert hoicli("convert", "--dataset", "hico", dump, "-o", found).code == 0
-    rows = parsed(hoicli("validate", "--gt", EIGHT / "gt.jsonl", found).out)
+    rows = parsed(hoicli("validate", "--gt", GT, found).out)
     fix = f"convert the file again with {' '.join(option)}: as it is, mAP will be near zero"
     assert fix in {row["fix"] for row in rows}
     assert hoicli("convert", *option, dump).out == good != found.read_text()

@@ -14,7 +14,7 @@ from hoicli.validation.findings import CHECKS
 from hoicli.validation.stream import validate_images
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import stream
-from tests.support.project import EIGHT, Hoicli
+from tests.support.project import EIGHT, PREDICTIONS, Hoicli, saved
 
 HICO = load("hico")
 GOOD: dict[str, Any] = {
@@ -72,12 +72,7 @@ def test_a_good_stream_has_no_findings() -> None:
             "p:1: boxes[1]: [20, 20, 639, 39], the image is 64 x 48",
         ),
         (with_(boxes=[[0, 0, 0.5, 1], [0.2, 0.2, 0.4, 0.9]]), "relative-box", 2, "p:1: boxes[0]: [0, 0, 0.5, 1]"),
-        (
-            with_(hois=[{**hoi, "score": 0.5} for hoi in GOOD["hois"]]),
-            "all-scores-equal",
-            2,
-            "p: every score is 0.5",
-        ),
+        (with_(hois=[{**hoi, "score": 0.5} for hoi in GOOD["hois"]]), "all-scores-equal", 2, "p: every score is 0.5"),
         (
             with_(hois=[{"subject": 0, "object": 1, "verb": verb} for verb in ("fly", "hold", "fly", "fly")]),
             "doubled-annotation",
@@ -134,9 +129,8 @@ def test_a_warning_that_no_metric_takes_in_such_numbers_is_an_error() -> None:
 
 
 def test_an_image_twice() -> None:
-    assert found(GOOD, GOOD) == {
-        "duplicate-image": (1, "p:2: image_id: image 'a' is at p:1 already; keep one line an image")
-    }
+    said = "p:2: image_id: image 'a' is at p:1 already; keep one line an image"
+    assert found(GOOD, GOOD) == {"duplicate-image": (1, said)}
 
 
 def test_the_pair() -> None:
@@ -164,7 +158,7 @@ def test_the_pair() -> None:
 
 
 def test_swapped_files_and_streams_of_other_records(hoicli: Hoicli, tmp_path: Path) -> None:
-    truth, predictions, matches = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", tmp_path / "matches.jsonl"
+    truth, predictions, matches = EIGHT / "gt.jsonl", PREDICTIONS, tmp_path / "matches.jsonl"
 
     def told(gt: Path, path: Path) -> dict[str, str]:
         rows = map(json.loads, hoicli("validate", "--gt", gt, path).out.splitlines())
@@ -215,9 +209,8 @@ def test_matches_and_results_are_checked_too() -> None:
 
 
 def test_the_command_ends_with_1_only_for_errors(hoicli: Hoicli, tmp_path: Any) -> None:
-    assert hoicli("validate", "--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl").code == 0
-    path = tmp_path / "p.jsonl"
-    path.write_bytes(orjson.dumps(with_(labels=["person"])))
+    assert hoicli("validate", "--gt", EIGHT / "gt.jsonl", PREDICTIONS).code == 0
+    path = saved(tmp_path / "p.jsonl", orjson.dumps(with_(labels=["person"])))
     result = hoicli("validate", path)
     assert result.code == 1
     rows = [json.loads(line) for line in result.out.splitlines()]

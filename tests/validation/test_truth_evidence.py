@@ -6,7 +6,6 @@ from __future__ import annotations
 import gzip
 import json
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,10 +16,9 @@ from hoicli.validation.stream import validate_images
 from hoicli.validation.truth_evidence import ordered_pairs
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import stream
-from tests.support.project import FIXTURES
+from tests.support.project import FIXTURES, Record
 
 HICO = load("hico")
-Record = dict[str, Any]
 
 
 def sample(name: str) -> list[Record]:
@@ -54,11 +52,8 @@ def test_pairs_of_an_image_are_counted_one_by_one(items: list[tuple[int, int, bo
     image, score = (np.array([item[place] for item in items], dtype=np.float64) for place in (0, 1))
     right = np.array([right for _, _, right in items], dtype=np.bool_)
     images = len({image for image, _ in pairs})
-    assert ordered_pairs(image.astype(np.int64), score, right) == (
-        images,
-        len(pairs),
-        sum(points for _, points in pairs),
-    )
+    points = sum(points for _, points in pairs)
+    assert ordered_pairs(image.astype(np.int64), score, right) == (images, len(pairs), points)
 
 
 def test_scores_that_rank_the_wrong_way_round(truth: list[Record], predictions: list[Record]) -> None:

@@ -19,13 +19,12 @@ from hoicli.validation import truth_evidence
 from hoicli.validation.findings import CHECKS
 from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import load
-from tests.support.project import EIGHT, FIXTURES, parsed
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Record, parsed
 from tests.support.strategies import parts_of
 
-Record = dict[str, Any]
 VOCABULARIES = {name: load(name) for name in ("hico", "vcoco", "swig")}
 FILES = {
-    "hico": (EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"),
+    "hico": (GT, PREDICTIONS),
     "vcoco": (FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"),
     "swig": (FIXTURES / "swig/gt.jsonl", FIXTURES / "swig/predictions.jsonl"),
 }

@@ -56,9 +56,8 @@ def test_choices(tmp_path: Path, released: bool) -> None:
             for question in bank.by_image[image].values()
         ]
         answers = {new.key: given[old.key] for old, new in again if old.key in given}
-        return tally_answers(
-            Answers(replace(bank, questions=tuple(new for _, new in again)), answers), released=released
-        )
+        drawn = replace(bank, questions=tuple(new for _, new in again))
+        return tally_answers(Answers(drawn, answers), released=released)
 
     hold(measured)
 

@@ -46,11 +46,8 @@ def test_letters_stay_letters() -> None:
     assert (
         normalise_spelling("'sit on'") == "'sit_on'"
     )  # plain signs are as they were: digests of ground truth have them
-    assert [normalise_spelling(label) for label in ("B\u00e4r", "h\u00e4lt", "\u732b")] == [
-        "B\u00e4r",
-        "h\u00e4lt",
-        "\u732b",
-    ]
+    labels = ["B\u00e4r", "h\u00e4lt", "\u732b"]
+    assert [normalise_spelling(label) for label in labels] == labels
     assert normalise_spelling("driver\u2019s seat") == "driver's_seat"
 
 

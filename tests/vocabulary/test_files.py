@@ -19,7 +19,7 @@ from hoicli.vocabulary.content_checks import FIELDS, check
 from hoicli.vocabulary.dataset_content import shipped_content
 from hoicli.vocabulary.datasets import DATASETS, load
 from tests.support.costs import LARGER, require_linear
-from tests.support.project import dumped
+from tests.support.project import complaint, dumped, saved
 
 SITE: dict[str, Any] = {
     "name": "site",
@@ -49,11 +49,8 @@ def written(folder: Path, content: Any, name: str = "site.json") -> str:
 
 def test_everything_a_file_may_say(tmp_path: Path) -> None:
     site = load(written(tmp_path, SITE))
-    assert (site.name, site.verbs, site.objects) == (
-        "site",
-        ("wear", "hold", "none"),
-        ("helmet", "hammer", "worker", "visitor"),
-    )
+    objects = ("helmet", "hammer", "worker", "visitor")
+    assert (site.name, site.verbs, site.objects) == ("site", ("wear", "hold", "none"), objects)
     assert site.subjects == ("worker", "visitor")
     assert site.subject_ids == {2, 3}
     assert site.groups == {"rare": {1, 3}, "non_rare": {0, 2}}
@@ -92,8 +89,7 @@ def test_the_digest_is_of_what_counts(tmp_path: Path) -> None:
 
 
 def test_a_file_may_be_compressed_and_is_read_again_when_it_changes(tmp_path: Path) -> None:
-    path = tmp_path / "site.json.gz"
-    path.write_bytes(gzip.compress(json.dumps(SITE).encode()))
+    path = saved(tmp_path / "site.json.gz", gzip.compress(json.dumps(SITE).encode()))
     first = load(str(path))
     assert first.name == "site"
     assert load(str(path)) is first
@@ -197,9 +193,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("change", "message"), BAD, ids=[message[:40] for _, message in BAD])
 def test_a_file_that_contradicts_itself(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = written(tmp_path, SITE | change)
-    with pytest.raises(DataError) as caught:
-        load(path)
-    assert str(caught.value).startswith(f"{path}: {message}")
+    assert complaint(DataError, load, path).startswith(f"{path}: {message}")
 
 
 @pytest.mark.parametrize("field", ["name", "verbs", "objects", "interactions"])
@@ -226,12 +220,10 @@ def test_a_missing_field(tmp_path: Path, field: str) -> None:
     ],
 )
 def test_what_is_no_dataset(tmp_path: Path, data: bytes, message: str) -> None:
-    path = tmp_path / "bad.json"
-    path.write_bytes(data)
-    with pytest.raises(DataError) as caught:
-        load(str(path))
-    assert str(caught.value).startswith(f"{path}:")
-    assert message in str(caught.value)
+    path = saved(tmp_path / "bad.json", data)
+    said = complaint(DataError, load, str(path))
+    assert said.startswith(f"{path}:")
+    assert message in said
 
 
 def test_no_such_dataset(tmp_path: Path) -> None:
@@ -271,9 +263,7 @@ def test_a_fault_among_many_long_labels_is_found_soon(
     def work(count: int) -> None:
         verbs = [f"{'a' * 190}{number}" for number in range(count)]
         path = written(tmp_path, {"name": "many", "objects": ["o"], "verbs": verbs, **change(verbs)})
-        with pytest.raises(DataError) as caught:
-            load(path)
-        assert str(caught.value).startswith(f"{path}: {message.format(count)}")
+        assert complaint(DataError, load, path).startswith(f"{path}: {message.format(count)}")
 
     require_linear(work, 20_000 // LARGER, 20_000)
     assert max(map(len, compared), default=0) <= LONGEST_LIKE

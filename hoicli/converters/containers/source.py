@@ -46,8 +46,7 @@ class Source:
 
     @cached_property
     def stored(self) -> int:
-        """Return the size of the file in bytes before a .gz is unpacked. Readers of containers allow no more memory
-        than a file of this size can justify."""
+        """Return the size of the file before a .gz is unpacked, which limits the memory that readers take."""
         if self.path != "-" and os.path.isfile(self.path):
             return os.path.getsize(self.path)
         content = len(self.data)
@@ -64,8 +63,7 @@ class Source:
         return "pickle" if kind == "unknown" and self.data.endswith(b".") else kind
 
     def _has_lines(self) -> bool:
-        """Return whether a file that begins with a JSON object is JSON lines: its first line is a whole object that has
-        an image_id, or is followed by another object."""
+        """Return whether a file that begins with an object is JSON lines: with an image_id, or another object below."""
         first, _, rest = self.data.lstrip().partition(b"\n")
         if first.rstrip()[-1:] != b"}":
             return False

@@ -67,10 +67,15 @@ def failure_in(row: Mapping[str, Any]) -> str:
     return error_text if status == 200 else f"HTTP {str(status)[:20]} {error_text}".strip()
 
 
+def _file_name(row: Mapping[str, Any]) -> str | None:
+    """Return the file name of the image that a row is about, or None."""
+    return next((row[key] for key in FILE_KEYS if isinstance(row.get(key), str) and row[key]), None)
+
+
 def image_named_in(row: dict[str, Any]) -> tuple[str | int, str | None]:
     """Return (image id, file name or None) of the image that a row is about. The id is the file name's stem, unless the
     row states an `image_id`, or a number that ends the file name. Raises `DataError` if the row names no image."""
-    file_name = next((row[key] for key in FILE_KEYS if isinstance(row.get(key), str) and row[key]), None)
+    file_name = _file_name(row)
     stated_id = next((row[key] for key in ID_KEYS if type(row.get(key)) in (str, int)), None)
     stem = image_id_of(file_name) if file_name is not None else None
     image_id: str | int
@@ -141,15 +146,16 @@ def _hoi_r1(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
     outputs, images = source.mapping["outputs"], source.mapping["gt_paths"]
     if not isinstance(outputs, list) or not isinstance(images, list) or len(outputs) != len(images):
         raise DataError("outputs and gt_paths are not lists of one length; write the file again", place=source.name)
-    names_before = set()
+    names_before: set[str] = set()
     for index, (output, image) in enumerate(zip(outputs, images, strict=True)):
         place = f"{source.name}: outputs[{index}]"
         row = dict(image) if isinstance(image, dict) else {"file_name": image}
-        name = row.get("file_name")
-        if isinstance(name, str) and name in names_before:
+        name = _file_name(row)
+        if name in names_before:
             context.drop("an answer about an image that was answered before", place)
             continue
-        names_before.add(str(name))
+        if name is not None:
+            names_before.add(name)
         yield place, {**row, "response": output}
 
 

@@ -14,6 +14,7 @@ from hoicli.converters.containers import matfile
 from hoicli.converters.containers.matfile import Numbers, load, variables
 from hoicli.converters.containers.source import Source
 from hoicli.errors import DataError
+from tests.support.project import saved
 
 HEADER = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
 NOTHING = struct.pack("<II", 14, 0)
@@ -92,11 +93,9 @@ def test_what_is_compressed_twice_is_counted_once(tmp_path: Path, monkeypatch: p
     stored = zlib.compressobj(0)  # as large as what it holds: only the gzip around it is small
     numbers = matrix(6, struct.pack("<ii", 1 << 17, 1), element(9, bytes(1 << 20)))
     data = HEADER + element(15, stored.compress(numbers) + stored.flush())
-    path = tmp_path / "all.mat"
-    path.write_bytes(data)
+    path = saved(tmp_path / "all.mat", data)
     assert isinstance(load(Source(str(path)), "all_boxes"), Numbers)
-    path = tmp_path / "all.mat.gz"
-    path.write_bytes(gzip.compress(data))
+    path = saved(tmp_path / "all.mat.gz", gzip.compress(data))
     assert "unpacks to more than" in refusal(Source(str(path)))
 
 

@@ -16,6 +16,7 @@ from hoicli.converters.containers import npz
 from hoicli.converters.containers.npz import arrays
 from hoicli.converters.containers.source import Source
 from hoicli.errors import DataError
+from tests.support.project import saved
 
 ZEROS = np.zeros((4, 100, 600), dtype=np.float32)
 
@@ -72,8 +73,7 @@ def test_other_methods(tmp_path: Path, method: int) -> None:
 
 
 def test_a_member_without_a_name(tmp_path: Path) -> None:
-    path = tmp_path / "a.npz"
-    path.write_bytes(archive(ZEROS).replace(b"a.npy", b"\0.npy"))
+    path = saved(tmp_path / "a.npz", archive(ZEROS).replace(b"a.npy", b"\0.npy"))
     assert arrays(Source(str(path)), ("a",)) == {}
 
 

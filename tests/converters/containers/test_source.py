@@ -16,6 +16,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.containers.text import items_of, literal
 from hoicli.errors import DataError
 from tests.support.costs import LARGER, require_linear
+from tests.support.project import saved
 
 # Literals
 
@@ -252,8 +253,7 @@ def test_errors_have_the_item_and_a_mend(tmp_path: Path) -> None:
 
 
 def test_deep_nesting_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "deep.json"
-    path.write_text('[{"a": ' + "[" * 100_000 + "]" * 100_000 + "}]")
+    path = saved(tmp_path / "deep.json", '[{"a": ' + "[" * 100_000 + "]" * 100_000 + "}]")
     items, error = read_all(path)
     assert items == []
     assert error is not None
@@ -261,8 +261,7 @@ def test_deep_nesting_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_pickled_list_has_items_and_a_dictionary_none(tmp_path: Path) -> None:
-    path = tmp_path / "dump.pkl"
-    path.write_bytes(pickle.dumps(DETECTIONS))
+    path = saved(tmp_path / "dump.pkl", pickle.dumps(DETECTIONS))
     assert read_all(path) == (DETECTIONS, None)
     path.write_bytes(pickle.dumps({"a": DETECTIONS}))
     assert Source(str(path)).first_item is None

@@ -471,7 +471,7 @@ def test_containers(hoicli: Hoicli, tmp_path: Path) -> None:
         "batch": batch,
         "map": {"a.jpg": content},
         "hoi-r1": {"outputs": [content, content], "preds": [None, []],
-                   "gt_paths": [{"file_name": "a.jpg"}, {"file_name": "a.jpg"}]},
+                   "gt_paths": [{"image": "a.jpg"}, {"file_name": "a.jpg"}]},
         "mllms": {"a": [{"obj_class": "bicycle", "action": "ride", "score": 0.5, "hoi_id": 3, "sub_bbox": PERSON,
                          "obj_bbox": THING}]},
     }  # fmt: skip
