@@ -14,7 +14,7 @@ import pytest
 from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
 from tests.support.kernel import stream
-from tests.support.project import EIGHT, FIXTURES, GT, Data, Hoicli, Record, parsed
+from tests.support.project import EIGHT, FIXTURES, GT, Data, Hoicli, Record, parsed, written
 
 HICO, SWIG = load("hico"), load("swig")
 NEW = {
