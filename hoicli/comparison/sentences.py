@@ -219,7 +219,8 @@ def origin(mean: AnyRow, rows: Sequence[AnyRow]) -> str:
         *_foremost_image(mean, related),
     ]
     texts = "; ".join(text for _, text in sorted(findings, reverse=True)[:3])
-    return f"{mean['tags']['model']}: where {mean['value']:+.2f} mAP comes from: {texts}" if texts else ""
+    gains = "gains its" if mean["value"] > 0 else "loses its"
+    return f"{mean['tags']['model']} {gains} {abs(mean['value']):.2f} mAP as follows: {texts}" if texts else ""
 
 
 def _recall_and_order(mean: AnyRow, rows: Sequence[AnyRow], related: Sequence[AnyRow]) -> Iterator[Finding]:
@@ -241,14 +242,17 @@ def _recall_and_order(mean: AnyRow, rows: Sequence[AnyRow], related: Sequence[An
     if abs(recall_gain) > 1e-9:
         order_gain = mean["value"] - recall_gain
         recall_text = f"mean max recall {baseline_recall:.2f} to {model_recall:.2f}"
-        text = f"what is found accounts for {recall_gain:+.2f} ({recall_text}), the order of the scores for "
-        yield max(abs(recall_gain), abs(order_gain)), f"{text}{order_gain:+.2f}"
+        more, better = "more" if recall_gain > 0 else "fewer", "better" if order_gain > 0 else "worse"
+        joint = "but" if recall_gain * order_gain < 0 else "and"
+        text = f"it finds {more} correct triplets ({recall_gain:+.2f}: {recall_text}), {joint} ranks them {better} "
+        yield max(abs(recall_gain), abs(order_gain)), f"{text}({order_gain:+.2f})"
         return
     error_counts = [row for row in related if row["metric"] == "count_diff" and row["error"] != MISSED]
     why = f"as much is found, mean max recall {baseline_recall:.2f}"
     if error_counts and not any(map(_is_visible, error_counts)):
         why = "same predictions, other scores: as many of each type of error"
-    yield abs(mean["value"]), f"the order of the scores accounts for all of it ({why})"
+    better = "better" if mean["value"] > 0 else "worse"
+    yield abs(mean["value"]), f"all of it because it ranks its predictions {better} ({why})"
 
 
 def _costliest_error(mean: AnyRow, related: Sequence[AnyRow]) -> Iterator[Finding]:
@@ -268,7 +272,7 @@ def _costliest_error(mean: AnyRow, related: Sequence[AnyRow]) -> Iterator[Findin
     if row["value"] * direction < 0:  # the worse model gains more by the repair: these errors cost it more
         more, size = "more" if row["value"] > 0 else "less", abs(row["value"])
         gains = f"repairing them gives {row['to']:+.2f}, in the baseline {row['from']:+.2f}"
-        yield size, f"{row['oracle']} errors cost {size:.2f} mAP {more} ({gains}, by {row['protocol']})"
+        yield size, f"{row['oracle']} errors cost it {size:.2f} mAP {more} ({gains}, by {row['protocol']})"
 
 
 def _foremost_classes(mean: AnyRow, rows: Sequence[AnyRow]) -> Iterator[Finding]:

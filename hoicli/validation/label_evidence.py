@@ -189,6 +189,8 @@ class LabelEvidence:
             dataset, _ = self._other_dataset
             return f"labels of {dataset}"
         if self._explanation is None:
+            if self._share_in_vocabulary(self.vocabulary) < 0.5:
+                return f"most labels are none of {self.vocabulary.name}"
             return f"labels of {self.vocabulary.name}, as they are"
         reading, _, _ = self._explanation
         return f"labels of {self.vocabulary.name}, if {reading.what}"
