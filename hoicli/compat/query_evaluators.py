@@ -2,8 +2,7 @@
 
 The released classes take two lists with a dictionary of tensors for each image: what the network's post-processing made
 (`preds`), and what the dataset has (`gts`). The classes here make of them the arrays that `hoicli.Evaluator` takes, and
-of its rows the means that the released code returns and prints.
-"""
+of its rows the means that the released code returns and prints."""
 
 from __future__ import annotations
 

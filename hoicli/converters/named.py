@@ -4,8 +4,7 @@ Addresses are the publishers' own, at a fixed commit. A checksum is "sha256:HEX"
 file's content, which is how a repository states what a file at a commit is.
 
 The user's copies are in the folder $HOICLI_DATA, else hoicli/data in the user's cache folder ($XDG_CACHE_HOME,
-~/.cache), which holds DATASET/PART.jsonl of every set (`converters.store` makes them).
-"""
+~/.cache), which holds DATASET/PART.jsonl of every set (`converters.store` makes them)."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
     Stream(["instances_test2015.json"], "ground truth", Opening().specialise(truth=True))
 
 Detection, assumptions and messages are those of `convert`. The records are kept in an unnamed temporary file, so that
-they can be read twice and shared among processors; their errors name the dump and the image.
-"""
+they can be read twice and shared among processors; their errors name the dump and the image."""
 
 from __future__ import annotations
 

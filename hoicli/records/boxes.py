@@ -1,8 +1,7 @@
 """Boxes: the intersection over union under each published convention, and pair NMS.
 
 Boxes are [x1, y1, x2, y2] rows in pixels. What a protocol adds to the coordinates before comparing is in its row of
-`hoicli.evaluation.protocols`, not here.
-"""
+`hoicli.evaluation.protocols`, not here."""
 
 from __future__ import annotations
 

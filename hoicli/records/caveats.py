@@ -3,8 +3,7 @@
 `convert` writes them; the commands that evaluate read them, and match records keep them.
 If a caveat concerns a protocol (`Protocol.depends_on`), the signature of its rows has it and tables state it below the
 numbers; if it rules the protocol out (`Protocol.refuses`), there is no number. A new caveat is a row here and a line in
-formats/.
-"""
+formats/."""
 
 from __future__ import annotations
 

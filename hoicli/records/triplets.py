@@ -2,8 +2,7 @@
 
 A *name* is a label together with the WordNet sense that the record may give for it (`verb_synset` of a triplet,
 `synsets` of the boxes). Names are numbered in order of appearance; an action without an object has the name NOTHING.
-Scores may be missing.
-"""
+Scores may be missing."""
 
 from __future__ import annotations
 

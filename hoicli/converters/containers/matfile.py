@@ -8,10 +8,7 @@ refused, since annotations and detections have none.
 
 What it may cost, in bytes of the file on the disk, whether it is compressed once, twice or not at all: a variable
 unpacks to 64 MiB or 200 bytes a byte, 1 GiB at most, and has two million places or 32 a byte: a cell or field, of 16
-bytes, is one, and a matrix in it, of 200 bytes, eight more.
-
-The format: MAT-File Format, MathWorks (level 5). Every failure is a `DataError` that names the file.
-"""
+bytes, is one, and a matrix in it, of 200 bytes, eight more. The format: MAT-File Format, MathWorks (level 5)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """A foreign file, opened once: its kind of container, and its items one at a time. Converters read JSON, JSON with a
 Python repr as text, and pickles in the same way: by `items()` of a list, or `mapping`. Large files are split into items
-first and parsed one item at a time, so memory stays near the size of the file.
-"""
+first and parsed one item at a time, so memory stays near the size of the file."""
 
 from __future__ import annotations
 
