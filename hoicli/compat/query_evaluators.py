@@ -105,14 +105,9 @@ class HICODETEvaluator(QueryEvaluator):
     line = "mAP: {mAP} mAP rare: {mAP rare}  mAP non-rare: {mAP non-rare}  mean max recall: {mean max recall}"
 
     def __init__(
-        self,
-        preds: Sequence[Outputs],
-        gts: Sequence[Outputs],
-        rare_triplets: Collection[Triplet],
-        non_rare_triplets: Collection[Triplet],
-        correct_mat: Any,
-        nms: PairNms | None = None,
-    ) -> None:
+        self, preds: Sequence[Outputs], gts: Sequence[Outputs], rare_triplets: Collection[Triplet],
+        non_rare_triplets: Collection[Triplet], correct_mat: Any, nms: PairNms | None = None,
+    ) -> None:  # fmt: skip
         """rare_triplets, non_rare_triplets: the classes of the two means beside that of all. correct_mat [verbs,
         objects]: the factor of the score of each verb with each object, 1 or 0. nms: None for no pair NMS."""
         self._rare = read_triplets(rare_triplets, "rare_triplets")

@@ -49,21 +49,12 @@ class NamedTruth:
 
 
 _ROWS = (
-    NamedTruth(
-        "hico:test",
-        "HICO-DET, 9,658 test images",
-        f"{_HICODET}/instances_test2015.json",
-        "sha256:cfeaefcc1e006a0d7d205dfba95ac6614341995d18613e016ae650d278757daa",
-        "7cba1727",
-        ("4aacf01a", "29ccab97", "f7d73915"),
-    ),
-    NamedTruth(
-        "hico:train",
-        "HICO-DET, 37,633 training images",
-        f"{_HICODET}/instances_train2015.json",
-        "git:f5ced6f83027ffa5e7eb58df12c0ece6ed346978",
-    ),
-)
+    NamedTruth("hico:test", "HICO-DET, 9,658 test images", f"{_HICODET}/instances_test2015.json",
+        "sha256:cfeaefcc1e006a0d7d205dfba95ac6614341995d18613e016ae650d278757daa", "7cba1727",
+        ("4aacf01a", "29ccab97", "f7d73915")),
+    NamedTruth("hico:train", "HICO-DET, 37,633 training images", f"{_HICODET}/instances_train2015.json",
+        "git:f5ced6f83027ffa5e7eb58df12c0ece6ed346978"),
+)  # fmt: skip
 NAMED: Mapping[str, NamedTruth] = rows_by_name("_ROWS (hoicli/converters/named.py)", ((row.name, row) for row in _ROWS))
 """The annotation sets that `hoicli data fetch` downloads."""
 
