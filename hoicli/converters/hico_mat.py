@@ -154,7 +154,7 @@ class _Image:
 
 
 def _add_hoi(image: _Image, row: tuple[Any, ...], field: str) -> None:
-    """Add one annotated interaction of anno_bbox.mat to an image. row: the values of its struct, `hois` of `read`."""
+    """Add one annotated interaction of anno_bbox.mat to an image. row: the values of its struct, as in `read`."""
     number, human_structs, object_structs, connection, invis = row
     interaction = image.interaction_id(_number(number), f"{field}.id")
     image.interactions.add(interaction)

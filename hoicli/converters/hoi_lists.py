@@ -268,7 +268,7 @@ class _ItemReader:
         self._context.drop(f"interactions {what}", f"{self._context.place}{field}")
 
     def announce_low_numbers(self, file: str) -> None:
-        """Add a note if all interactions of a file without boxes' classes are numbered as low as verbs are."""
+        """Add a note if the interactions of a file whose boxes have no class are numbered as low as verbs."""
         verb_count = len(self._context.vocabulary.verbs)
         numbers_seen = (number for number, pair in self._verbs.names.items() if pair in self._verbs_seen)
         highest = max(numbers_seen, default=verb_count)
@@ -352,8 +352,8 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _usual_objects(layout: Layout, context: Context) -> dict[int, int]:
-    """Return the 0-based id of the object that each number which a layout writes means, without a `numbering`. They are
-    COCO's ids or, of objects that are not COCO's, count from 1, as a note says."""
+    """Return the 0-based id of the object for each number that a layout writes, without a `numbering`. They are COCO's
+    ids or, of objects that are not COCO's, count from 1, as a note says."""
     vocabulary = context.vocabulary
     if layout.objects != "coco-id":
         return {}

@@ -176,6 +176,6 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
 
 
 def _advise_convert(text: str, opening: Opening) -> str:
-    """Return a message of `convert` as another command prints it, which does not have all of its options."""
+    """Return a message of `convert` as another command prints it: with the command before its own options."""
     lacking = _MORE_OPTIONS if opening.fixed else f"{_MORE_OPTIONS}|dataset"
     return re.sub(rf"--(?:{lacking})\b", r"hoicli convert \g<0>", text, count=1)

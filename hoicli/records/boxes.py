@@ -28,7 +28,7 @@ def find_inverted(boxes: Floats) -> Bools:
 
 
 def hash_corners(images: Images) -> Floats:
-    """Return [T] a hash (a float) of the corners of each triplet's two boxes, almost always a different one."""
+    """Return [T] a hash (a float) of the corners of each triplet's boxes; different corners rarely share one."""
     with np.errstate(over="ignore", invalid="ignore"):
         # Irrational weights: sums of different corners almost never agree. The last row is read where there is no
         # object, since the index is -1 there.

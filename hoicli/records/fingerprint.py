@@ -167,7 +167,7 @@ def _hash_bytes(text: str) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _hash_label(text: str | None) -> int:
-    """Return a hash of a label or a verb, the same in any of its spellings; 0 for None. Few labels come often."""
+    """Return a hash of a label or a verb, the same in any of its spellings; 0 for None. Cached: few come often."""
     return 0 if text is None else _hash_bytes(normalise_spelling(text))
 
 

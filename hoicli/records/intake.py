@@ -106,7 +106,7 @@ class ImageRegister:
     def __init__(
         self, known_ids: Container[str] | None = None, *, unit: str = "an image", field: str = "image_id"
     ) -> None:
-        """Start without images. known_ids: None allows any; unit: what has a line; field: that names it."""
+        """Start without images. known_ids: None for any; unit: what has a line each; field: the image's."""
         self._known_ids, self._unit, self._field = known_ids, unit, field
         self._locations: dict[str, tuple[str | None, int | str]] = {}
 

@@ -250,7 +250,7 @@ class _MatrixReader:
             raise ValueError("more cells, fields and matrices than any file of its size has")
 
     def content(self, start: int, limit: int) -> tuple[int, bytes, int]:
-        """Return the type and the bytes, which end before `limit`, of the element at `start`, and what comes next."""
+        """Return the type and the bytes of the element at `start`, which must end before `limit`, and its end."""
         type_word, size = TAG(self.data, start)
         # At most four bytes may stand inside the tag, in place of the size: the upper half of the type is then their
         # number.

@@ -222,7 +222,7 @@ class Source:
 
 
 def _parse_item(json_text: bytes) -> Any:
-    """Return the value of one item of a list. Raises for a key that occurs twice in one object, and for no JSON."""
+    """Return the value of one item of a list. Raises an error for a repeated key, and for what is no JSON."""
     item = json_item(json_text)
     refuse_repeated_key(json_text, item, "")
     return item
