@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import PurePosixPath
@@ -27,13 +27,15 @@ class ErrorPolicy:
     """What to do with a bad line: stop (the default), or drop, count and report it (`--on-error skip`).
 
     skip: whether to drop bad lines; unit: what messages call a line; skipped: how many were dropped so far; earlier:
-    how many an earlier command dropped, which converted a dump or matched the records of a match stream."""
+    how many an earlier command dropped, which converted a dump or matched the records of a match stream; on_skip: a
+    function that is given each error that is skipped."""
 
     def __init__(self, *, skip: bool = False, unit: str = "line") -> None:
         """Start with nothing dropped."""
         self.skip = skip
         self.skipped = 0
         self.earlier = 0
+        self.on_skip: Callable[[DataError], object] | None = None
         self._unit = unit
         self._first_error: DataError | None = None
         self._is_reported = False
@@ -44,6 +46,8 @@ class ErrorPolicy:
             raise error
         self.skipped += 1
         self._first_error = self._first_error or error
+        if self.on_skip is not None:
+            self.on_skip(error)
 
     @contextmanager
     def item(self, place: str = "") -> Iterator[None]:

@@ -108,6 +108,12 @@ def class_columns(vocabulary: Vocabulary) -> tuple[Ints, Bools]:
     return verbs, np.array([not role for _, role in vocabulary.interactions], dtype=bool)
 
 
+@cache
+def class_actions(vocabulary: Vocabulary) -> Ints:
+    """Return the action [C] of each class: its verb, or in a dataset with roles the class (a verb in one role)."""
+    return np.arange(len(vocabulary.interactions)) if vocabulary.roles else class_columns(vocabulary)[0]
+
+
 def add_triplets(
     scenes: Scenes, image: Ints, *, subject: Ints, object_: Ints, verb: Ints, interaction: Ints, score: Floats
 ) -> Scenes:

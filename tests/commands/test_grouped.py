@@ -243,6 +243,7 @@ def test_errors(hoicli: Hoicli, tmp_path: Path) -> None:
     written(gt, truth)
     written(preds, predictions)
     assert message(by="camera") == "gt.jsonl:1: camera: missing; --by groups the records by it, so each needs it"
+    assert message(by="Corruption") == "gt.jsonl:1: Corruption: missing; did you mean 'corruption'?"
     assert (
         message(by="boxes") == "gt.jsonl:1: boxes: an array; --by takes fields that are a text, a number, true or false"
     )
