@@ -53,13 +53,7 @@ class ImageHasher:
         self._images += 1
 
     def hashes(
-        self,
-        image_ids: Sequence[str],
-        boxes: Floats,
-        box_start: Ints,
-        subject: Ints,
-        object_: Ints,
-        hoi_start: Ints,
+        self, image_ids: Sequence[str], boxes: Floats, box_start: Ints, subject: Ints, object_: Ints, hoi_start: Ints
     ) -> Hashes:
         """Return [N] the hash of each image. The arguments are the columns of `Images` made of the added records."""
         corners = (boxes + 0.0).view(np.uint64).T  # the bits of each coordinate; + 0.0 makes -0.0 equal to 0.0
