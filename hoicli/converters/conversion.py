@@ -12,7 +12,7 @@ from typing import Any
 
 from hoicli.converters.changes import Changes
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context, list_words, run_step
+from hoicli.converters.context import Context, list_words, run_step, write_listing
 from hoicli.converters.formats import FORMATS, NUMBERED, NUMBERED_BY, Format, detect
 from hoicli.converters.image_ids import identify_images
 from hoicli.errors import DataError, Place, UsageError, arg
@@ -98,15 +98,18 @@ class Conversion:
             self._context.policy.report(some_left=False)
 
     def report(self) -> None:
-        """Print to stderr which assumptions were made, what was converted and what was left out."""
+        """Print to stderr which assumptions were made, what was converted and what was left out, and write the file of
+        --left-out."""
         totals = ", ".join(f"{count:,} {what}" for what, count in self._counts.items() if count or what != "pairs")
         for text in (*self._context.notes, f"converted {', '.join(self._read)}: {totals}"):
             note(text)
         self._context.policy.report()
         for reason, (count, place) in self._context.dropped.items():
             words = self._context.dropped_words.get(reason)
-            quoted = f": {list_words(words)}" if words else ""
+            quoted = f": {list_words(words, 'left_out')}" if words else ""
             note(f"left out: {reason}: {count:,} (the first: {place}){quoted}")
+        if self._context.left_out_file:
+            write_listing(self._context.left_out_file, self._context.left_out)
 
     def _read_files(self, paths: list[str]) -> Iterator[tuple[str, Record]]:
         """Yield (file name, record) for each image of all paths, not checked yet. A format that needs several files

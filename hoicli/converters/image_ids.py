@@ -169,7 +169,9 @@ def _listed_images(source: Source, context: Context) -> Records:
         list_format = run_step(partial(detect, source), source)
         dataset = FORMATS[list_format].dataset  # may differ from the converted file's
         vocabulary = load(dataset) if dataset else context.vocabulary
-        settings = replace(context, vocabulary=vocabulary, format=list_format, notes=[], dropped={}, options={})
+        settings = replace(
+            context, vocabulary=vocabulary, format=list_format, notes=[], dropped={}, options={}, left_out_file=""
+        )
         is_own = list_format == "records"
         records = own.images(source, settings) if is_own else FORMATS[list_format].read(source, settings)
     return identify_images(((source.name, record) for record in records), settings)

@@ -72,8 +72,8 @@ def _number(text: str) -> float:
 
 
 def _group_fields(fields: Record, by: Sequence[str], line: Line) -> dict[str, Any]:
-    """Return the values of the fields in `by`. fields: of the record on the line. Raises `DataError` for one that is
-    missing or empty, and for one that is neither text nor number."""
+    """Return the values of the fields in `by`. Raises `DataError` for one that is missing or empty, and for one that is
+    neither text nor number."""
     for name in by:
         value = fields.get(name)
         if value is None or value == "":
@@ -101,8 +101,7 @@ class Grouping:
         """For each model the name of its stream, and its lines by group."""
 
     def add_truth(self, stream: Stream) -> None:
-        """Divide the ground truth; its groups are those that predictions may be of. Raises `DataError` for an empty
-        stream."""
+        """Divide the ground truth; predictions may be of its groups. Raises `DataError` for an empty stream."""
         stored = StoredLines(stream)
         for number, line in enumerate(stored):
             with self._policy.item():
@@ -159,8 +158,7 @@ class Grouping:
         self._models.append((stream.name, lines_by_key))
 
     def _register_group(self, record: Record, line: Line) -> Key:
-        """Return the group that a record's fields name, which is made if it is new. Raises `DataError` if it lacks a
-        field."""
+        """Return the group that a record's fields name, made if it is new. Raises `DataError` if it lacks a field."""
         fields = _group_fields(record, self._by, line)
         key = tuple(map(_text, fields.values()))
         if key not in self._groups:
@@ -200,7 +198,7 @@ class Grouping:
     @cached_property
     def _places(self) -> dict[str, tuple[str, Key] | None]:
         """The image id and the group of each record of the ground truth, by its file name without picture ending; None
-        for a name that several have."""
+        if several have it."""
         places: dict[str, tuple[str, Key] | None] = {}
         for file_name, image_id, key in self._paths:
             path = path_of(file_name)
@@ -208,8 +206,7 @@ class Grouping:
         return places
 
     def finish(self, *, lacking_allowed: bool = False) -> list[Group]:
-        """Return the groups in the order of their values. lacking_allowed: whether groups without predictions are left
-        out in silence.
+        """Return the groups in the order of their values. lacking_allowed: leave groups without predictions out.
 
         Raises `DataError` for groups that have no predictions of a model, or leaves them out with a note if the policy
         skips what is bad: a group without any prediction is more likely a run of the detector that is missing."""

@@ -1,7 +1,6 @@
 """What other packages add to hoicli's tables (formats, protocols, corruptions, datasets), by entry points.
 
-A table looks here only for a name that it does not hold itself, so a package is imported only when it is named.
-"""
+A table looks here only for a name that it does not hold itself, so a package is imported only when it is named."""
 
 from __future__ import annotations
 

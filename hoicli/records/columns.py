@@ -1,8 +1,7 @@
 """From lines to columns: many lines at a time, and one by one if a line is bad. A HICO-DET dump has three quarters of a
 million triplets, so each field of some hundred lines becomes one column, checked as a whole. That only shows *that*
 some line is bad. Then each line is checked alone to say *what* is wrong and *where*, and the good lines become columns:
-`Images`, the part that all image records share, whatever their labels are.
-"""
+`Images`, the part that all image records share, whatever their labels are."""
 
 from __future__ import annotations
 

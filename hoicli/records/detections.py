@@ -45,8 +45,7 @@ State = dict[str, Any]
 
 Per image: `dataset` (a fingerprint), `id_counts`, `box_counts` and `triplet_counts`; and the rows of all images: `ids`
 (UTF-8 bytes), boxes, labels, subject, object, verb, role, score, as `Detections` has them. Several states concatenated
-along the first axis, array by array, are the state of all their images.
-"""
+along the first axis, array by array, are the state of all their images."""
 _OF_BOXES = ("boxes", "labels")
 _OF_TRIPLETS = (*TRIPLET_COLUMNS, "role")
 _RUNS = {

@@ -12,8 +12,7 @@ triplet for each statement that the protocols rank:
   QPIC's generate_vcoco_official.py computes agent scores.
 
 What a record lists in `left_out` (statements of an official dump whose score is NaN, which the released evaluator
-skips) is neither filled in nor derived.
-"""
+skips) is neither filled in nor derived."""
 
 from __future__ import annotations
 

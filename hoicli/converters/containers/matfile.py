@@ -8,10 +8,7 @@ refused, since annotations and detections have none.
 
 What it may cost, in bytes of the file on the disk, whether it is compressed once, twice or not at all: a variable
 unpacks to 64 MiB or 200 bytes a byte, 1 GiB at most, and has two million places or 32 a byte: a cell or field, of 16
-bytes, is one, and a matrix in it, of 200 bytes, eight more.
-
-The format: MAT-File Format, MathWorks (level 5). Every failure is a `DataError` that names the file.
-"""
+bytes, is one, and a matrix in it, of 200 bytes, eight more. The format: MAT-File Format, MathWorks (level 5)."""
 
 from __future__ import annotations
 
@@ -253,7 +250,7 @@ class _MatrixReader:
             raise ValueError("more cells, fields and matrices than any file of its size has")
 
     def content(self, start: int, limit: int) -> tuple[int, bytes, int]:
-        """Return the type and the bytes, which end before `limit`, of the element at `start`, and what comes next."""
+        """Return the type and the bytes of the element at `start`, which must end before `limit`, and its end."""
         type_word, size = TAG(self.data, start)
         # At most four bytes may stand inside the tag, in place of the size: the upper half of the type is then their
         # number.
