@@ -17,7 +17,7 @@ from hoicli.corruption.catalogue import ROHOI
 from tests.commands.test_orders import HICO
 from tests.support.campaign import Told, Words, command_of, rows_of, settings_tried, unknown_options
 from tests.support.orders import ORDERS, reordered, tied_world
-from tests.support.project import FIXTURES, Hoicli, Record, parsed, written
+from tests.support.project import FIXTURES, Hoicli, MonkeyPatch, Record, parsed, written
 
 LEFT = {
     "gt": "other ground truth has another digest",
@@ -292,9 +292,7 @@ def test_every_option_is_in_a_campaign() -> None:
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
-def test_rows_of_one_signature_have_one_value(
-    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_one_signature_has_one_value(hoicli: Hoicli, tmp_path: Path, monkeypatch: MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
     made, told = build(tmp_path, 0), Told()
     contexts = CAMPAIGNS[name].contexts
@@ -307,7 +305,7 @@ def test_rows_of_one_signature_have_one_value(
 @pytest.mark.long
 @pytest.mark.parametrize("command", dict.fromkeys(name.split()[0] for name in CAMPAIGNS))
 def test_nor_have_they_in_other_worlds_and_with_several_options(
-    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: MonkeyPatch, command: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     chance, tried, taken = random.Random(command), set[str](), set[str]()

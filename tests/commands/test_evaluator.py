@@ -52,9 +52,7 @@ def printed(hoicli: Hoicli, *arguments: object) -> tuple[list[Record], list[str]
          ("--protocol", "upt", "--metric", "mean_max_recall,mPD")),
     ],
 )  # fmt: skip
-def test_rows_and_notes_are_the_command_s(
-    hoicli: Hoicli, options: Record, computed: Record, command: tuple[object, ...]
-) -> None:
+def test_rows_are_the_command_s(hoicli: Hoicli, options: Record, computed: Record, command: tuple[object, ...]) -> None:
     rows, notes = printed(hoicli, "eval", "--gt", GT, *command, PREDICTIONS)
     result = filled(FOUND, **options).compute(**computed)
     assert (result.rows, result.notes) == (rows, notes)

@@ -38,7 +38,7 @@ def test_the_signature_tells_settings_apart(hoicli: Hoicli) -> None:
 # Streams
 
 
-def test_a_large_file_is_shared_out_and_gives_the_same_bytes(
+def test_a_large_file_in_shares_gives_the_same_bytes(
     hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected, forks = hoicli("eval", "--per-class", *PAIR).out, Mock(wraps=os.fork)

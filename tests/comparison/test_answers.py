@@ -131,9 +131,7 @@ def test_a_sentence_for_each_model_about_the_first_protocol_and_its_largest_subs
         ((0.4, 2.0), 0.0, None),
     ],
 )
-def test_a_gate_fails_where_the_whole_interval_is_beyond_the_margin(
-    ends: tuple[float, float], margin: float, limit: str | None
-) -> None:
+def test_a_gate_fails_beyond_the_margin(ends: tuple[float, float], margin: float, limit: str | None) -> None:
     better = row(1.0, (0.5, 1.5), 0.01, model="third")
     rare = row(-9.0, (-10.0, -8.0), 0.001, subset="rare", n=138)  # no sentence is about it
     found = failure([row(-1.2, ends, 0.01), rare, better], margin)

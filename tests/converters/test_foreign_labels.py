@@ -195,9 +195,7 @@ def test_leave_that_was_not_needed_is_in_no_signature(name: str, strange: str, h
 
 
 @pytest.mark.parametrize(("strange", "code"), [("truth", 1), ("predictions", 1), ("none", 0)])
-def test_matches_tell_in_shards_whether_leave_was_needed(
-    strange: str, code: int, hoicli: Hoicli, tmp_path: Path
-) -> None:
+def test_shards_tell_whether_leave_was_needed(strange: str, code: int, hoicli: Hoicli, tmp_path: Path) -> None:
     """Of ground truth in shards, too, one of which may need it alone."""
     truth, found = mostly_strange(strange, tmp_path)
     whole = hoicli("eval", "--protocol", "diag", "--gt", truth, "--allow-uncounted", found)

@@ -157,9 +157,7 @@ def test_errors_name_the_dump_and_the_item(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [["--to-vocabulary"], ["--coords", "1000"]])
-def test_options_for_answers_are_refused_for_what_holds_none(
-    hoicli: Hoicli, tmp_path: Path, options: list[str]
-) -> None:
+def test_options_of_answers_are_refused_for_what_holds_none(hoicli: Hoicli, tmp_path: Path, options: list[str]) -> None:
     """They were ignored where the format was detected."""
     assert "is not for records, but for vlm" in refusal(hoicli("convert", *options, GT), 2)
     with pytest.raises(UsageError, match="is not for records, but for vlm"):

@@ -97,9 +97,7 @@ def said(subject: list[float], verb: str, role: str, thing: list[float] | None) 
         ((DOG, "hold", "obj", FAR), "both_boxes"),
     ],
 )
-def test_the_type_of_one_statement(
-    statement: tuple[list[float], str, str, list[float] | None], error: str | None
-) -> None:
+def test_type_of_a_statement(statement: tuple[list[float], str, str, list[float] | None], error: str | None) -> None:
     assert [item["error"] for item in said(*statement)] == ([] if error is None else [error])
 
 

@@ -131,9 +131,7 @@ def test_a_tally_of_nothing_has_results_of_nothing() -> None:
         ([(-1, 0.5, 0), (0, 0.5, 0)], (1, 1)),
     ],
 )
-def test_the_best_prediction_of_an_image_may_have_no_class(
-    rows: list[tuple[int, float, int]], expected: tuple[int, int]
-) -> None:
+def test_the_best_of_an_image_may_have_no_class(rows: list[tuple[int, float, int]], expected: tuple[int, int]) -> None:
     assert given(("a", rows)).listed.classless_best() == expected
     assert given(("a", [(0, 0.01, 0)]), ("b", rows)).listed.classless_best() == (expected[0], 2)
 

@@ -119,9 +119,7 @@ def test_exactly_half_is_enough_of_person_and_of_object() -> None:
         (CUP, 0, 1),
     ],
 )
-def test_scenario_1_wants_an_empty_role_and_scenario_2_does_not_care(
-    thing: list[Any] | None, first: int, second: int
-) -> None:
+def test_scenario_1_wants_an_empty_role_and_2_does_not_care(thing: list[Any] | None, first: int, second: int) -> None:
     assert ap(EMPTY_HANDED, holding(PERSON, thing), "hold_obj", "vcoco-s1") == first
     assert ap(EMPTY_HANDED, holding(PERSON, thing), "hold_obj", "vcoco-s2") == second
     assert ap(EMPTY_HANDED, holding(PERSON, thing), "hold_obj", "vcoco-qpic") == 1

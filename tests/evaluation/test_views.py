@@ -261,7 +261,7 @@ def test_other_options_read_thresholds_under_their_own_name_and_from_a_least_val
 # Views
 
 
-def test_a_slice_of_triplets_does_not_suit_a_protocol_that_may_need_no_object(
+def test_a_slice_of_triplets_does_not_suit_a_protocol_that_needs_no_object(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     views = Views(slices=tuple(parse_slices(["objects"], load("vcoco"))))

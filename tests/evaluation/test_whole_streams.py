@@ -49,9 +49,7 @@ def test_images_that_the_ground_truth_lacks_are_refused(hoicli: Hoicli, tmp_path
 
 @pytest.mark.parametrize("options", [(), ("--gt", GT)], ids=["alone", "with the ground truth"])
 @pytest.mark.parametrize("command", ["eval", "diagnose"])
-def test_a_stream_that_was_cut_is_refused_wherever(
-    hoicli: Hoicli, tmp_path: Path, command: str, options: tuple[object, ...]
-) -> None:
+def test_a_cut_stream_is_refused(hoicli: Hoicli, tmp_path: Path, command: str, options: tuple[object, ...]) -> None:
     """At the end of an image, and of a protocol within one."""
     matches = tmp_path / "matches.jsonl"
     assert hoicli("match", "--gt", GT, "--protocol", "hico,diag", PREDICTIONS, "-o", matches).code == 0

@@ -57,9 +57,7 @@ def test_predictions_on_images_without_ground_truth_count_wherever_these_stand(e
     assert found == pytest.approx([50.0 / 1] * 4)
 
 
-def test_boxes_of_equal_score_rank_in_their_order_as_in_pycocotools(
-    evaluate: Any, hoicli: Hoicli, tmp_path: Path
-) -> None:
+def test_boxes_of_equal_score_rank_in_order_as_in_pycocotools(evaluate: Any, hoicli: Hoicli, tmp_path: Path) -> None:
     """Lightning-AI/torchmetrics#1966 (as designed there): of two boxes of score 1 one is right: AP 1 or 0.5. `validate`
     says that nothing ranks them where that is so of triplets."""
     options = ("--boxes", "--protocol", "coco-boxes")

@@ -110,26 +110,20 @@ def test_pairs_are_those_of_the_released_code(
     assert ours["inter_map"] is None
 
 
-def test_negative_ap_is_that_of_the_released_code(
-    golden_files: dict[str, Path], expected: dict[str, Any], hoicli: Hoicli
-) -> None:
+def test_negative_ap_as_released(golden_files: dict[str, Path], expected: dict[str, Any], hoicli: Hoicli) -> None:
     files = ("--gt", golden_files["gt"], golden_files["pairs"])
     released = full_of(hoicli, "--as-released", *files)["neg_ap"]
     assert released / 100 == pytest.approx(expected["diag-hoi/pairs"]["neg_ap_110_points"], abs=1e-9)
     assert full_of(hoicli, *files)["neg_ap"] == pytest.approx(released * 110 / 101, abs=1e-9)
 
 
-def test_interaction_map_is_that_of_the_released_code(
-    golden_files: dict[str, Path], expected: dict[str, Any], hoicli: Hoicli
-) -> None:
+def test_interaction_map_as_released(golden_files: dict[str, Path], expected: dict[str, Any], hoicli: Hoicli) -> None:
     golden = expected["diag-hoi"]["action"]
     ours = full_of(hoicli, "--as-released", "--gt", golden_files["gt"], golden_files["triplets"])
     assert ours["inter_map"] / 100 == pytest.approx(golden["mAP"], abs=1e-9)
 
 
-def test_the_triplet_score_stands_in_only_when_asked_to(
-    golden_files: dict[str, Path], tmp_path: Path, hoicli: Hoicli
-) -> None:
+def test_triplet_scores_stand_in_when_asked(golden_files: dict[str, Path], tmp_path: Path, hoicli: Hoicli) -> None:
     bare = tmp_path / "bare.jsonl"
     records = [json.loads(line) for line in golden_files["triplets"].read_text().splitlines()]
     for record in records:
@@ -652,9 +646,7 @@ def with_pairs(draw: st.DrawFn) -> Data:
 
 
 @given(with_pairs(), st.booleans(), st.booleans(), st.booleans(), st.integers(1, 3))
-def test_a_slow_evaluator_agrees(
-    data: Data, one_to_one: bool, released: bool, triplet_scores: bool, batch: int
-) -> None:
+def test_slow_evaluator_agrees(data: Data, one_to_one: bool, released: bool, triplet_scores: bool, batch: int) -> None:
     truth, predictions = data
     options: dict[str, Any] = {"one_to_one": one_to_one, "triplet_scores": triplet_scores}
     ours = statistics(truth, predictions, batch=batch, as_released=released, **options)

@@ -164,9 +164,7 @@ def test_pairs_alone_serve_no_official_protocol(hoicli: Hoicli, pairs: Path, lab
     ],
     ids=lambda command: " ".join(str(word) for word in command if isinstance(word, str)),
 )
-def test_what_they_cannot_serve_is_refused_by_name(
-    hoicli: Hoicli, pairs: Path, tmp_path: Path, command: tuple[Any, ...]
-) -> None:
+def test_what_they_cannot_serve_is_named(hoicli: Hoicli, pairs: Path, tmp_path: Path, command: tuple[Any, ...]) -> None:
     output = tmp_path / ("out.jsonl" if command[0] == "match" else "out.html")
     result = hoicli(*command, "--gt", pairs, "-o", output, VCOCO_PREDICTIONS)
     assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)

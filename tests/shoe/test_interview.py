@@ -20,7 +20,7 @@ from hoicli.shoe import client
 from hoicli.shoe.client import Endpoint
 from hoicli.shoe.interview import Answer, AnswerCache, Interview, Question, parse_rating
 from tests.support.llm_stub import Asked, Fault, Response, Stub, dripping, rate, said, serving
-from tests.support.project import complaint, saved
+from tests.support.project import MonkeyPatch, complaint, saved
 
 QUESTIONS = [Question("v", f"a{number:03}.v.01", f"b{number:03}.v.01", "one thing", "another") for number in range(40)]
 
@@ -121,9 +121,7 @@ def test_what_goes_wrong_once_is_asked_again(cache: AnswerCache, fault: Response
         assert set(stub.asked.values()) == {2}
 
 
-def test_a_server_that_does_not_answer_in_time_is_asked_again(
-    cache: AnswerCache, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_does_not_answer_in_time_is_asked_again(cache: AnswerCache, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setattr(client, "TIMEOUT", 1.0)
 
     def slow(_: Stub, __: Asked, times: int) -> Response | None:
@@ -149,7 +147,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("sent", ENDLESS.values(), ids=ENDLESS)
 def test_a_timeout_covers_an_answer_that_does_not_end(
-    cache: AnswerCache, sent: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
+    cache: AnswerCache, sent: tuple[bytes, bytes], monkeypatch: MonkeyPatch
 ) -> None:
     """Of a part of it alone this would never end; and the first time is said, as the last is long after it."""
     monkeypatch.setattr(client, "TIMEOUT", 0.4)

@@ -14,7 +14,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.vocabulary.dataset_content import coco_objects
 from hoicli.vocabulary.datasets import load, suggestion
 from hoicli.vocabulary.labels import normalise, normalise_spelling
-from tests.support.project import Hoicli, dumped, parsed
+from tests.support.project import Hoicli, MonkeyPatch, dumped, parsed
 
 HICO = load("hico")
 
@@ -127,9 +127,7 @@ SITE = {"verbs": ["ride"], "objects": ["person", "bicycle"], "interactions": [["
 
 
 @pytest.mark.parametrize("value", [SITE, SITE | {"verbs": []}, "site.json"])
-def test_another_package_adds_a_dataset(
-    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: Any
-) -> None:
+def test_another_package_adds_a_dataset(hoicli: Hoicli, tmp_path: Path, monkeypatch: MonkeyPatch, value: Any) -> None:
     """It is found by its name, checked as a file is, and signed with the package that it is from."""
     dist = SimpleNamespace(name="hoi-site", version="1.2")
 
