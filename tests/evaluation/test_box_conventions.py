@@ -33,18 +33,11 @@ CHANGES: dict[str, Callable[[Box, tuple[float, float]], Box]] = {
     RELATIVE: lambda b, s: [b[0] / s[0], b[1] / s[1], b[2] / s[0], b[3] / s[1]],
 }  # fmt: skip
 COMMANDS = {
-    "eval": ("eval",),
-    "match": ("match",),
-    "diagnose": ("diagnose",),
-    "diagnose --emit": ("diagnose", "--emit", "predictions"),
-    "compare": ("compare", "--bootstrap", "10"),
-    "pairstats": ("pairstats",),
-    "recall": ("recall",),
-    "confusion": ("confusion",),
-    "curves": ("curves",),
-    "audit": ("audit",),
-    "shoe-eval": ("shoe-eval", "--sim", "lexical"),
-}
+    "eval": ("eval",), "match": ("match",), "diagnose": ("diagnose",),
+    "diagnose --emit": ("diagnose", "--emit", "predictions"), "compare": ("compare", "--bootstrap", "10"),
+    "pairstats": ("pairstats",), "recall": ("recall",), "confusion": ("confusion",), "curves": ("curves",),
+    "audit": ("audit",), "shoe-eval": ("shoe-eval", "--sim", "lexical"),
+}  # fmt: skip
 
 
 def questions(err: str) -> list[str]:

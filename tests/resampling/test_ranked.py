@@ -31,15 +31,10 @@ def lists(seed: int, grid: tuple[float, ...], cap: int | None, *, right: float =
     hit[owner == 5], hit[owner == 6] = False, True
     truth_class = np.concatenate([owner[hit], rng.integers(0, CLASSES, 30)])
     return RankedLists(
-        hit=hit,
-        image=rng.integers(0, IMAGES, len(owner)),
-        bounds=np.concatenate([[0], np.cumsum(counts)]),
-        truth_image=rng.integers(0, IMAGES, len(truth_class)),
-        truth_class=truth_class,
-        images=IMAGES,
-        grid=grid,
+        hit=hit, image=rng.integers(0, IMAGES, len(owner)), bounds=np.concatenate([[0], np.cumsum(counts)]),
+        truth_image=rng.integers(0, IMAGES, len(truth_class)), truth_class=truth_class, images=IMAGES, grid=grid,
         cap=cap,
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("grid", "cap"), LIKE)

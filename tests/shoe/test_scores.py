@@ -132,15 +132,10 @@ def spelled_alike(data: list[Record]) -> list[Record]:
 
 
 @given(
-    datasets(),
-    RANDOM_SIMILAR,
-    st.sampled_from([0.0, 0.3, 0.5, 0.85]),
-    st.sampled_from(COMBINE[:2]),
-    st.sampled_from(sorted(AREAS)),
-    st.sampled_from([None, 0.3]),
-    st.booleans(),
+    datasets(), RANDOM_SIMILAR, st.sampled_from([0.0, 0.3, 0.5, 0.85]), st.sampled_from(COMBINE[:2]),
+    st.sampled_from(sorted(AREAS)), st.sampled_from([None, 0.3]), st.booleans(),
     st.sampled_from([0.0, 0.0, 0.35, 0.75]),
-)
+)  # fmt: skip
 def test_the_slow_evaluator_agrees(
     data: Data,
     similar: dict[tuple[str, str], float],
@@ -157,15 +152,9 @@ def test_the_slow_evaluator_agrees(
     ours = scores_of(shoe, strict, strict if everywhere else shoe.match())
     truth, found = spelled_alike(truth), spelled_alike(found)
     theirs = shoe_reference.evaluate(
-        truth,
-        found,
-        slow_sigma(similar, combine, 0.5),
-        delta=delta,
-        area=area,
-        keep=lambda hoi: least is None or hoi["score"] >= least,
-        everywhere=everywhere,
-        floor=floor,
-    )
+        truth, found, slow_sigma(similar, combine, 0.5), delta=delta, area=area,
+        keep=lambda hoi: least is None or hoi["score"] >= least, everywhere=everywhere, floor=floor,
+    )  # fmt: skip
     if everywhere and least is not None:
         found = [{**record, "hois": [hoi for hoi in record["hois"] if hoi["score"] >= least]} for record in found]
     theirs["map"] = shoe_reference.plain_map(truth, found, area)
