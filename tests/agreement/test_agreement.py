@@ -355,13 +355,9 @@ def test_the_tables(hoicli: Hoicli) -> None:
     text = hoicli("agree", "--format", "table", RATINGS).out
     blocks = [block.splitlines() for block in text.split("\n\n")]
     assert [block[0].split() for block in blocks] == [
-        ["of", "qwk"],
-        ["of", "alpha"],
-        ["of", "ac1"],
-        ["of", "ac2"],
-        ["of", "within_sd", "se"],
+        ["of", "qwk"], ["of", "alpha"], ["of", "ac1"], ["of", "ac2"], ["of", "within_sd", "se"],
         ["of", "agreement", "spearman", "ci_low", "ci_high", "p"],
-    ]
+    ]  # fmt: skip
     assert [line.split()[0] for line in blocks[1][1:]] == list(LEVELS)
     assert "| of | agreement | spearman |" in hoicli("agree", "--format", "md", RATINGS).out
 

@@ -155,13 +155,10 @@ def mostly_strange(side: str, folder: Path) -> tuple[Path, Path]:
 
 
 COMMANDS = {
-    "eval": ("eval", "--protocol", "qpic"),
-    "match": ("match", "--protocol", "qpic"),
-    "diagnose": ("diagnose",),
-    "diagnose --emit": ("diagnose", "--emit", "predictions"),
-    "pairstats": ("pairstats",),
+    "eval": ("eval", "--protocol", "qpic"), "match": ("match", "--protocol", "qpic"), "diagnose": ("diagnose",),
+    "diagnose --emit": ("diagnose", "--emit", "predictions"), "pairstats": ("pairstats",),
     "compare": ("compare", "--bootstrap", "10"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -399,14 +399,10 @@ STRUCTURE: dict[str, list[Mutation]] = {
     "records": [json_lines, json_lines, json_lines, token, floods.crowds],
     "answers": [json_lines, json_lines, json_lines, token, floods.answers],
     "json-string": [json_string, json_string, token, floods.escapes],
-    "pickle": [pickled, pickled, pickle_machine, floods.shared],
-    "npz": [npz, npz, floods.zeros],
-    "mat": [mat, mat, floods.cells],
-    "npy": [overwrite, flip],
-    "png": [png],
-    "jpeg": [overwrite, flip],
+    "pickle": [pickled, pickled, pickle_machine, floods.shared], "npz": [npz, npz, floods.zeros],
+    "mat": [mat, mat, floods.cells], "npy": [overwrite, flip], "png": [png], "jpeg": [overwrite, flip],
     "text": [text_lines, token],
-}
+}  # fmt: skip
 """Of each kind of file, what changes it and leaves it one of its kind."""
 
 

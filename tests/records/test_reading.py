@@ -30,15 +30,10 @@ from tests.support.strategies import parts_of
 HICO, VCOCO = load("hico"), load("vcoco")
 OWN = "own classes? hoicli vocab --from GT.jsonl -o FILE.json"
 GOOD: dict[str, Any] = {
-    "image_id": "a",
-    "width": 64,
-    "height": 48,
-    "boxes": [[0, 0, 9.5, 9], [20, 20, 39, 39]],
-    "labels": ["person", "kite"],
-    "hois": [{"subject": 0, "object": 1, "verb": "fly", "score": 0.5}],
-    "image_hois": [["fly", "kite"]],
-    "caveats": ["derived_labels"],
-}
+    "image_id": "a", "width": 64, "height": 48, "boxes": [[0, 0, 9.5, 9], [20, 20, 39, 39]],
+    "labels": ["person", "kite"], "hois": [{"subject": 0, "object": 1, "verb": "fly", "score": 0.5}],
+    "image_hois": [["fly", "kite"]], "caveats": ["derived_labels"],
+}  # fmt: skip
 
 
 def read(

@@ -18,13 +18,9 @@ from tests.support.project import EIGHT, FIXTURES, GT, Data, Hoicli, Record, par
 
 HICO, SWIG = load("hico"), load("swig")
 NEW = {
-    "another-dataset",
-    "another-object-order",
-    "another-verb-numbering",
-    "classes-not-annotated",
-    "another-image-size",
-    "boxes-off-ground-truth",
-}
+    "another-dataset", "another-object-order", "another-verb-numbering", "classes-not-annotated",
+    "another-image-size", "boxes-off-ground-truth",
+}  # fmt: skip
 
 Box = list[float]
 

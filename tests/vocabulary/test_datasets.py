@@ -69,12 +69,8 @@ def test_interactions_are_grouped_by_object() -> None:
 def test_the_zero_shot_splits() -> None:
     sizes = {name: len(unseen) for name, unseen in HICO.unseen.items()}
     assert sizes == {f"uc{k}": 120 for k in range(5)} | {
-        "rare_first": 120,
-        "non_rare_first": 120,
-        "unseen_object": 100,
-        "unseen_verb": 84,
-        "unseen_action": 100,
-    }
+        "rare_first": 120, "non_rare_first": 120, "unseen_object": 100, "unseen_verb": 84, "unseen_action": 100,
+    }  # fmt: skip
     objects = {HICO.interactions[number][1] for number in HICO.unseen["unseen_object"]}
     assert HICO.unseen["unseen_object"] == {n for n, (_, name) in enumerate(HICO.interactions) if name in objects}
     verbs = {HICO.interactions[number][0] for number in HICO.unseen["unseen_verb"]}
@@ -84,14 +80,10 @@ def test_the_zero_shot_splits() -> None:
 @pytest.mark.parametrize(
     ("name", "split"),
     [
-        ("RF-UC", "rare_first"),
-        ("nf-uc", "non_rare_first"),
-        ("UO", "unseen_object"),
-        ("uv", "unseen_verb"),
-        ("uc3", "uc3"),
-        ("rare-first", "rare_first"),
+        ("RF-UC", "rare_first"), ("nf-uc", "non_rare_first"), ("UO", "unseen_object"), ("uv", "unseen_verb"),
+        ("uc3", "uc3"), ("rare-first", "rare_first"),
     ],
-)
+)  # fmt: skip
 def test_splits_go_by_the_papers_names_too(name: str, split: str) -> None:
     assert HICO.split(name) == split
 

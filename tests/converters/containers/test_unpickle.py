@@ -28,13 +28,9 @@ from hoicli.errors import DataError
 PROTOCOLS = range(6)
 
 SMALL = {
-    "filename": "HICO_test2015_00000001.jpg",
-    "boxes": [[1.5, 2.0, 3.25, 4.0], (1, 2**40, -3, None)],
-    "ids": (1, 2),
-    "raw": b"\x00\xff",
-    "array": np.arange(4, dtype=np.float32).reshape(2, 2),
-    "score": np.float32(0.5),
-}
+    "filename": "HICO_test2015_00000001.jpg", "boxes": [[1.5, 2.0, 3.25, 4.0], (1, 2**40, -3, None)], "ids": (1, 2),
+    "raw": b"\x00\xff", "array": np.arange(4, dtype=np.float32).reshape(2, 2), "score": np.float32(0.5),
+}  # fmt: skip
 
 
 def load(data: bytes) -> Any:
