@@ -70,6 +70,7 @@ SLICES = ("objects", "distance", "distance:0.5:1", "distance:0.5:1.0000001", "pe
 NMS = ("0.7", "0.7000004", "0.5/1/0.5", "0.5/1/0.50000001", "0.5/0.5/0.5")
 LIMITS = {"slice": SLICES, "nms": NMS, "iou": ("0.5", "0.5000001", "0.5:0.95:0.05", "0.4,0.6")}
 NUMBERS = {**LIMITS, "split": SPLITS}
+SOFT = "--metric soft_map,mAP --sim lexical"
 SIMILARITIES = ("lexical", "wordnet", "exact")
 CAMPAIGNS = {
     "eval": Campaign(
@@ -78,10 +79,7 @@ CAMPAIGNS = {
         {**NUMBERS, "seed": ("1", "2"), "bootstrap": ("5", "6")},
     ),
     "recall": Campaign(
-        ONE,
-        ("", "--per-class --relative", "--train train.jsonl"),
-        {"k": ("1,2", "3", "2")},
-        orders=("boxes", "across", "within"),
+        ONE, ("", "--per-class --relative", "--train train.jsonl"), {"k": ("1,2", "3", "2")}, orders=ORDERS
     ),
     "diagnose": Campaign(ONE, ("", "--per-class", "--as-released", "--independent", "--progressive all"), LIMITS),
     "curves": Campaign(ONE, ("", "--per-class"), {**LIMITS, "interaction": ("ride bicycle", "hold bicycle")}),
@@ -93,10 +91,7 @@ CAMPAIGNS = {
     ),
     "compare": Campaign(
         (*TWO, "--name", "a,b"),
-        (
-            *("--bootstrap 5", "--bootstrap 0", "--bootstrap 5 --no-errors --per-class"),
-            "--bootstrap 5 --metric soft_map,mAP --sim lexical",
-        ),
+        ("--bootstrap 5", "--bootstrap 0", "--bootstrap 5 --no-errors --per-class", f"--bootstrap 5 {SOFT}"),
         {**NUMBERS, "sim": SIMILARITIES, "seed": ("1", "2"), "bootstrap": ("0", "5", "6"), "top": ("1", "2", "all")},
     ),
     "claim": Campaign((*ONE, "50"), known={"split": SPLITS, "nms": NMS, "top_k": ("2", "2,3"), "top": ("1", "all")}),

@@ -125,11 +125,8 @@ OF_VCOCO = ("--gt", FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/pre
 
 
 def means(found: list[dict[str, Any]]) -> dict[str, tuple[float, str]]:
-    return {
-        row["subset"]: (row["value"], row["signature"])
-        for row in found
-        if row["metric"] == "mAP" and row.get("oracle", "none") == "none"
-    }
+    rows = [row for row in found if row["metric"] == "mAP" and row.get("oracle", "none") == "none"]
+    return {row["subset"]: (row["value"], row["signature"]) for row in rows}
 
 
 @pytest.mark.parametrize(

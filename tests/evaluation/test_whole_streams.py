@@ -101,10 +101,8 @@ def test_shards_with_ground_truth_of_their_own(hoicli: Hoicli, tmp_path: Path) -
         gt = written(tmp_path / f"gt{number}.jsonl", own)
         shard = written(tmp_path / f"p{number}.jsonl", [preds[r["image_id"]] for r in own if r["image_id"] in preds])
         parts.append(hoicli("match", "--gt", gt, "--protocol", "hico,diag", shard).out)
-    direct = {
-        command: hoicli(command, "--gt", GT, PREDICTIONS, *options).out
-        for command, options in (("eval", ("--protocol", "hico,diag")), ("diagnose", ()))
-    }
+    calls = (("eval", ("--protocol", "hico,diag")), ("diagnose", ()))
+    direct = {command: hoicli(command, "--gt", GT, PREDICTIONS, *options).out for command, options in calls}
     matches = saved(tmp_path / "matches.jsonl", "".join(reversed(parts)))
     for command, rows in direct.items():
         assert hoicli(command, matches).out == rows
