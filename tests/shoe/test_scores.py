@@ -202,14 +202,8 @@ def test_weights_are_copies(data: Data, weights: list[int], area: str) -> None:
     order = sorted(record["image_id"] for record in truth)
     weight = dict(zip(order, weights, strict=False))
     column = np.array([[weight[image_id]] for image_id in order], dtype=np.int32)
-    copies = [
-        [
-            {**record, "image_id": f"{record['image_id']}.{n}"}
-            for record in side
-            for n in range(weight[record["image_id"]])
-        ]
-        for side in data
-    ]
+    drawn = [[(one, n) for one in records for n in range(weight[one["image_id"]])] for records in data]
+    copies = [[{**one, "image_id": f"{one['image_id']}.{n}"} for one, n in of] for of in drawn]
     metrics = weighted_metrics(run)
     shoe = shoe_of(copies[0], copies[1])
     expected = scores_of(shoe, shoe.match())
@@ -229,11 +223,8 @@ def slow_areas(run: Run, weight: dict[str, int], area: str) -> list[float]:
     entries, shoe = soft_entries(run.shoe, run.loose), run.shoe
     found = []
     for number in range(len(shoe.classes.classes)):
-        asked = sum(
-            weight[shoe.truth.image_ids[image]]
-            for image, class_ in zip(shoe.truth.image_of_hoi, shoe.classes.class_of, strict=True)
-            if class_ == number
-        )
+        owners = zip(shoe.truth.image_of_hoi, shoe.classes.class_of, strict=True)
+        asked = sum(weight[shoe.truth.image_ids[image]] for image, class_ in owners if class_ == number)
         total, gained, points = 0, 0.0, [(0.0, 1.0)]
         for at in range(entries.bounds[number], entries.bounds[number + 1]):
             image = shoe.predictions.image_of_hoi[entries.prediction[at]]
