@@ -14,9 +14,9 @@ cd "$folder"
 sample=$fixtures/sample
 cp "$sample"/*.jsonl.gz .
 
-# Take the picture of a page: page NAME FILE.html HEIGHT
+# Take the picture of a page: page NAME FILE.html HEIGHT [WIDTH]
 page() {
-    "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size="1000,$3" --virtual-time-budget=10000 \
+    "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size="${4:-1000},$3" --virtual-time-budget=10000 \
         --screenshot="$folder/$1.png" "file://$folder/$2" >/dev/null 2>&1
 }
 
@@ -34,7 +34,7 @@ hoicli corrupt --preview "$sample/pictures/sample_0010.png" -o corruptions.png
 hoicli corrupt --preview "$sample/pictures/sample_0010.png" --corruption weather -o weather.png
 hoicli show --gt gt.jsonl.gz --images "$sample/pictures" --image-id sample_0003,sample_0011 --top 3 --size 640 -o show.png ours.jsonl.gz
 hoicli explore --gt gt.jsonl.gz --images "$sample/pictures" -o explorer baseline.jsonl.gz ours.jsonl.gz
-page summary 'explorer/index.html' 1400
+page summary 'explorer/index.html' 920 1200
 page explorer 'explorer/index.html#view=class&class=338' 1000
 page images 'explorer/index.html#view=images&by=name' 900
 page image 'explorer/index.html#view=image&image=sample_0008' 800
@@ -42,7 +42,7 @@ hoicli eval --gt gt.jsonl.gz --protocol hico,hico-ko --tag model=ours ours.jsonl
 hoicli table --published hico --sort "Default Full" -o leaderboard.html ours.rows.jsonl
 page leaderboard leaderboard.html 900
 
-# At most 1000 pixels wide (sheets of corruptions 800), in 256 colours: small files.
+# At most 1000 pixels wide, in 256 colours: small files. Photographs, which have more colours, become JPEG.
 python3 - "$here" <<'PYTHON'
 import sys
 from pathlib import Path
@@ -50,9 +50,12 @@ from PIL import Image
 
 for path in sorted(Path().glob("*.png")):
     picture = Image.open(path).convert("RGB")
-    width = 800 if path.stem in ("corruptions", "weather") else 1000
-    picture.thumbnail((width, 2000), Image.Resampling.LANCZOS)
+    picture.thumbnail((1000, 2000), Image.Resampling.LANCZOS)
     target = Path(sys.argv[1]) / path.name
-    picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(target, optimize=True)
+    if path.stem in ("corruptions", "weather"):
+        target = target.with_suffix(".jpg")
+        picture.save(target, quality=85)
+    else:
+        picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(target, optimize=True)
     print(f"docs/pictures/{target.name}: {target.stat().st_size // 1000} kB")
 PYTHON

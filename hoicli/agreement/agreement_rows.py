@@ -12,27 +12,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from hoicli.agreement.coefficients import (
-    LEVELS,
-    WEIGHTS,
-    Measure,
-    agreement,
-    alpha,
-    distribution,
-    estimate_of,
-    gwet,
-    kappa,
-    mean_and_deviation,
-    mean_kappa,
-    mean_rating,
-    merged_rating,
-    share,
-    subset_agreement,
-    updates_of,
-    value_of,
-    variability,
-    votes_by_majority,
-)
+from hoicli.agreement import coefficients
 from hoicli.agreement.rank_correlation import PERMUTATIONS, spearman
 from hoicli.agreement.ratings import Ratings
 from hoicli.errors import DataError, UsageError, arg
@@ -94,8 +74,7 @@ def agreement_rows(
 
 
 def _group_rows(ratings: Ratings, settings: AgreementSettings, tags: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the rows of each group of items. Raises `UsageError` if no item has a group; a note says how many have
-    none."""
+    """Yield the rows of each group of items; a note says how many have none. Raises `UsageError` if none has one."""
     groups = sorted({name for name in ratings.groups if name})
     if not groups:
         how = f'give each item its group, as "{settings.group}": "verb"'
@@ -113,8 +92,7 @@ class _Rows:
     """Makes the result rows of the ratings of all items, or of those of one group."""
 
     def __init__(self, ratings: Ratings, settings: AgreementSettings, tags: Mapping[str, str], group: str = "") -> None:
-        """Set what the rows are of, and separate models from people. tags: {column: text} of every row; group: the name
-        of the group whose ratings these are, "" for all items."""
+        """Set what the rows are of, and separate models from people. group: whose ratings these are, "" for all."""
         self.ratings, self.settings, self.tags, self.group = ratings, settings, tags, group
         self.models = list(ratings.models)
         self.people = [rater for rater in ratings.raters if rater not in ratings.models]
@@ -123,8 +101,8 @@ class _Rows:
 
     def row(self, metric: str, subset: str, value: float | None, n: int, unit: str, rule: str = "", **more: Any) -> Row:
         """Return a result row with its signature. subset: what the value is of, such as a rater or a level; n: how many
-        items (or what else) it is over; rule: how the models' ratings were merged, "" if they were not; more: further
-        keys of the row."""
+        items (or what else) it is over; rule: how the models' ratings were merged, if they were; more: keys of the row.
+        """
         settings: dict[str, Setting] = {"levels": self.settings.levels}
         if metric in ("spearman", "p"):
             settings |= {"permutations": PERMUTATIONS, "seed": self.settings.seed}
@@ -142,14 +120,15 @@ class _Rows:
         return result_row(metric, **first, **more, **ends)
 
     def measure_row(
-        self, metric: str, subset: str, n: int, unit: str, measure: Measure, ratings: Floats, *, rule: str = "",
-        fewest: int = 2, lowest: float = -1.0, highest: float = 1.0, **more: Any,
+        self, metric: str, subset: str, n: int, unit: str, measure: coefficients.Measure, ratings: Floats, *,
+        rule: str = "", fewest: int = 2, lowest: float = -1.0, highest: float = 1.0, **more: Any,
     ) -> Row:  # fmt: skip
         """Return the row of a measure of ratings [items, raters], with its interval if there is a resampling. fewest:
         only items with so many ratings are resampled; lowest, highest: the range of the measure. The other arguments
         are keys of the row: subset, what it is of; n, over how many items; rule, how models' ratings were merged."""
         resampling = self.settings.resampling
-        value, ends = estimate_of(measure, ratings, resampling, fewest=fewest, lowest=lowest, highest=highest)
+        limits = {"lowest": lowest, "highest": highest}
+        value, ends = coefficients.estimate_of(measure, ratings, resampling, fewest=fewest, **limits)
         low, high = ends or (None, None)
         if unit == "%":
             value, low, high = map(percent, (value, low, high))
@@ -157,42 +136,43 @@ class _Rows:
         return self.row(metric, subset, value, n, unit, rule, **more, **interval)
 
     def rows_among_raters(self, *, pairs: bool) -> Iterator[Row]:
-        """Yield how well people agree with each other; without people, how well models do. pairs: also the kappa of
-        each pair of raters."""
+        """Yield how well people agree with each other; without people, models. pairs: also each pair's kappa."""
         values, levels = self.values, self.settings.levels
         rater_pairs = list(combinations(range(len(self.raters)), 2))
         # The `n` of rows: pairs of raters that have a kappa, items that both rated, or items rated twice or more.
-        defined = sum(value_of(kappa, values[:, pair]) is not None for pair in rater_pairs)
-        yield self.measure_row("qwk", "mean", defined, "kappa", mean_kappa, values)
+        kappa = coefficients.kappa
+        defined = sum(coefficients.value_of(kappa, values[:, pair]) is not None for pair in rater_pairs)
+        yield self.measure_row("qwk", "mean", defined, "kappa", coefficients.mean_kappa, values)
         for pair in rater_pairs if pairs else ():
             raters, pair_values = [self.raters[number] for number in pair], values[:, pair]
             shared_items = int((~np.isnan(pair_values).any(axis=1)).sum())
             yield self.measure_row("qwk", ",".join(raters), shared_items, "kappa", kappa, pair_values, raters=raters)
         paired = int(((~np.isnan(values)).sum(axis=1) >= 2).sum())
-        for level in LEVELS:
-            yield self.measure_row("alpha", level, paired, "alpha", partial(alpha, level=level), values, level=level)
+        for level in coefficients.LEVELS:
+            alpha = partial(coefficients.alpha, level=level)
+            yield self.measure_row("alpha", level, paired, "alpha", alpha, values, level=level)
         # AC1 and AC2 are of levels: they are not defined if any rating is a fraction.
         whole_levels = np.full_like(values, np.nan) if (values % 1 > 0).any() else values
-        for metric, weights in WEIGHTS.items():  # ac1 and ac2, the first without weights, the second quadratic
-            measure = partial(gwet, levels=levels, quadratic=metric == "ac2")
+        for metric, weights in coefficients.WEIGHTS.items():  # ac1 and ac2: without weights, and with quadratic ones
+            measure = partial(coefficients.gwet, levels=levels, quadratic=metric == "ac2")
             yield self.measure_row(metric, weights, paired, "ac", measure, whole_levels, fewest=1)
-        deviation, standard_error, items = variability(values)
+        deviation, standard_error, items = coefficients.variability(values)
         for metric, value in (("within_sd", deviation), ("se", standard_error)):
             yield self.row(metric, "humans" if self.people else "models", value, items, "levels")
 
     def model_rows(self) -> Iterator[Row]:
-        """Yield how well models agree with the mean of people: all models merged into one, and each model. Yield
-        nothing without people or without models."""
+        """Yield how well models agree with the mean of people: all models merged into one, and each; nothing without
+        both."""
         ratings, models, row, settings = self.ratings, self.models, self.row, self.settings
         if not self.people or not models:
             return
-        human = mean_rating(self.values)
+        human = coefficients.mean_rating(self.values)
         merge = settings.merge or "mean"
         # (name, [items] its ratings, rule by which they were merged)
-        columns = [("models", merged_rating(ratings.columns(models), merge), merge)]
+        columns = [("models", coefficients.merged_rating(ratings.columns(models), merge), merge)]
         columns += [(name, ratings.columns([name])[:, 0], "") for name in models]
         for name, column, rule in columns:
-            both, measure = np.stack([column, human], axis=1), partial(agreement, levels=settings.levels)
+            both, measure = np.stack([column, human], axis=1), partial(coefficients.agreement, levels=settings.levels)
             items, raters = int((~np.isnan(both).any(axis=1)).sum()), models if name == "models" else [name]
             yield self.measure_row("agreement", name, items, "%", measure, both, rule=rule, lowest=0.0, raters=raters)
         for name, column, rule in columns:
@@ -209,19 +189,19 @@ class _Rows:
         if not self.people or not self.models:
             raise UsageError(f"{arg('subsets')} needs people and models: {arg('models')} says who is a model")
         models, rule = self.models, self.settings.merge or "majority"
-        human = mean_rating(self.values)
-        subsets_by_size = subset_agreement(self.ratings.columns(models), human, self.settings.levels, rule)
+        human, levels = coefficients.mean_rating(self.values), self.settings.levels
+        subsets_by_size = coefficients.subset_agreement(self.ratings.columns(models), human, levels, rule)
         for size, subsets in enumerate(subsets_by_size, start=1):
             for numbers, (value, items) in subsets.items() if size > 1 else ():  # `model_rows` has single models
                 subset = [models[number] for number in numbers]
                 yield self.row("agreement", "+".join(subset), percent(value), items, "%", rule, raters=subset)
-            for metric, value in zip(("agreement_mean", "agreement_sd"), mean_and_deviation(subsets), strict=True):
+            mean, deviation = coefficients.mean_and_deviation(subsets)
+            for metric, value in (("agreement_mean", mean), ("agreement_sd", deviation)):
                 yield self.row(metric, f"{size} of {len(models)}", percent(value), len(subsets), "%", rule)
 
     def vote_rows(self) -> Iterator[Row]:
-        """Yield how often all raters and each rater gave each rating, separately for the items of each majority
-        rating."""
-        for level, items, counts in votes_by_majority(self.values, self.settings.levels):
+        """Yield how often all raters and each rater gave each rating, for the items of each majority rating."""
+        for level, items, counts in coefficients.votes_by_majority(self.values, self.settings.levels):
             name = "no majority" if level is None else f"majority {level}"
             all_raters = (name, self.raters, counts.sum(axis=1))
             each_rater = ((f"{name}: {rater}", [rater], counts[:, column]) for column, rater in enumerate(self.raters))
@@ -236,8 +216,8 @@ class _Rows:
         each_rater = [([rater], change[:, [column]]) for column, rater in enumerate(raters)]
         for names, rater_change in ((raters, change), *each_rater):
             subset = names[0] if len(names) == 1 else "all"
-            updated, size = updates_of(rater_change)  # [items, 2]: numerator and denominator of a share
-            row_of = partial(self.measure_row, measure=share, lowest=0.0, raters=names)
+            updated, size = coefficients.updates_of(rater_change)  # [items, 2]: numerator and denominator of a share
+            row_of = partial(self.measure_row, measure=coefficients.share, lowest=0.0, raters=names)
             updated_count, size_count = int(updated[:, 1].sum()), int(size[:, 1].sum())
             yield row_of("updated", subset, updated_count, "%", ratings=updated)
             highest = self.settings.levels - 1.0
@@ -245,7 +225,7 @@ class _Rows:
 
     def distribution_rows(self) -> Iterator[Row]:
         """Yield how often each rater gave each rating."""
-        counts = distribution(self.ratings.values, self.settings.levels)
+        counts = coefficients.distribution(self.ratings.values, self.settings.levels)
         for rater, rating_counts in zip(self.ratings.raters, counts.T, strict=True):
             for level, count in enumerate(rating_counts):
                 yield self.row(f"rated_{level}", rater, int(count), int(rating_counts.sum()), "ratings", rating=level)
@@ -268,8 +248,7 @@ class _Rows:
 
 
 def _rule_setting(rule: str, models: Sequence[str]) -> str:
-    """Return a rule of RULES as signatures name it; for a majority vote also the order of models, which decides
-    ties."""
+    """Return a rule of RULES as signatures name it; for a vote also the order of models, which decides ties."""
     if rule != "majority":
         return rule
     if list(models) == sorted(models):
@@ -285,8 +264,7 @@ def _encode_name(name: str) -> str:
 
 def blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Yield the result rows as small tables for reading, each a list of lines {column: text or number}. A table has a
-    line for each subset (raters, a level, a size) and a column for each of its metrics; metrics that belong together
-    share a table. Numbers are rounded."""
+    line for each subset (raters, a level, a size) and a column for each of its metrics; some share one."""
     tables: dict[str, dict[str, Row]] = {}
     for row in rows:
         metric = str(row["metric"])
@@ -334,7 +312,8 @@ def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PA
         if len(raters) < 2:
             raise UsageError(f"{arg('plot_kind', 'kappa')}: {raters[0]} is the only rater; kappa is of two")
         pairs = combinations(range(len(raters)), 2)
-        plot_kappa(raters, {pair: value_of(kappa, values[:, pair]) for pair in pairs}, path, look)
+        kappas = {pair: coefficients.value_of(coefficients.kappa, values[:, pair]) for pair in pairs}
+        plot_kappa(raters, kappas, path, look)
         return
     if levels > MOST_LEVELS:
         problem = f"has room for {MOST_LEVELS} levels, not {levels}; kappa has for any"
@@ -342,8 +321,9 @@ def draw(ratings: Ratings, path: str, *, kind: str, levels: int, look: Look = PA
     if kind == "votes":
         panels = [
             Counts("no majority" if level is None else f"majority rating {level}", items, votes=counts.T.tolist())
-            for level, items, counts in votes_by_majority(values, levels)
+            for level, items, counts in coefficients.votes_by_majority(values, levels)
         ]
     else:
-        panels = [Counts(title="", items=len(ratings.items), votes=distribution(values, levels).T.tolist())]
+        votes = coefficients.distribution(values, levels).T.tolist()
+        panels = [Counts(title="", items=len(ratings.items), votes=votes)]
     plot_counts(raters, panels, path, look)

@@ -51,8 +51,8 @@ def estimate_of(
 
     fewest: only items with at least so many ratings are resampled; the others say nothing, and would make each
     resample's number of items a matter of chance. lowest, highest: the range of the measure. There is no interval
-    without a resampling, with fewer than two such items, and if all resamples give the same number: items that are all
-    alike do not say how much others might differ."""
+    without a resampling, with fewer than two such items, and if all resamples give the same number: such items do not
+    say how others might differ."""
     value = value_of(measure, ratings)
     ratings = ratings[(~np.isnan(ratings)).sum(axis=1) >= fewest]
     if resampling is None or value is None or len(ratings) < FEWEST_IMAGES:
@@ -126,8 +126,7 @@ def _disagreement(counts: Floats, total: Floats, weights: Floats, distance: Floa
 
 def _ordinal_disagreement(counts: Floats, total: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Return the observed and the expected disagreement of alpha [R each] at the ordinal level, up to a factor that
-    both have. counts [items, V]: how often each item has each value; total [V, R]: how often each value occurs in a
-    resample; weights [items, R]: how often an item counts in it.
+    both have. The arguments are those of `_disagreement`.
 
     The distance of two values is how many ratings lie between them, half of those at either end included, so it depends
     on the resample. It is the difference of their middle ranks, and sums of squared differences follow from the sums of
@@ -207,8 +206,7 @@ def share(columns: Floats, weights: Floats) -> Floats:
 
 
 def _count_values(ratings: Floats) -> tuple[Floats, Floats]:
-    """Return the values [V] that occur in ratings [items, raters], rising, and [items, V]: how often each item has each
-    value."""
+    """Return the values [V] that occur in ratings, rising, and [items, V]: how often each item has each value."""
     rated = ~np.isnan(ratings)
     values, code = np.unique(ratings[rated], return_inverse=True)
     counts = np.zeros((len(ratings), len(values)))
@@ -225,8 +223,8 @@ def _ratio(part: Floats, whole: Floats | Ints, where: Bools, otherwise: float = 
 def _sum_drawn(values: Floats | Bools, weights: Floats) -> Floats:
     """Return [R]: the sums of values [items] in R resamples, each value counted as often as weights [items, R] say.
 
-    Sums of whole numbers are exact; others are added one after the other in the items' order, so that the last digit
-    does not depend on how a processor adds."""
+    Sums of whole numbers are exact; others are added in the items' order: the last digit is the same on any processor.
+    """
     values = values.astype(np.float64)
     if not len(values):
         return np.zeros(weights.shape[1])
@@ -242,8 +240,7 @@ def mean_rating(ratings: Floats) -> Floats:
 
 
 def merged_rating(ratings: Floats, rule: str) -> Floats:
-    """Return [items]: one rating made of the ratings [items, models] of several models, NaN for an item without
-    ratings.
+    """Return [items]: one rating made of the ratings [items, models] of several models, NaN without ratings.
 
     rule: "mean", "median", or "majority", the rating that most models gave; of equally frequent ratings the one of the
     model in the first column. A model that did not rate an item has no part in it: of two models the first decides, and
@@ -297,8 +294,7 @@ def subset_agreement(models: Floats, human: Floats, levels: int, rule: str = "ma
 
 
 def mean_and_deviation(subsets: Subsets) -> tuple[float | None, float | None]:
-    """Return the mean and the sample standard deviation of the subsets' agreement, None where too few are defined: one
-    for the mean, two for the deviation."""
+    """Return the mean and the sample standard deviation of the subsets' agreement, None where too few are defined."""
     values = [value for value, _ in subsets.values() if value is not None]
     return fmean(values) if values else None, stdev(values) if len(values) > 1 else None
 

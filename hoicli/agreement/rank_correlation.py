@@ -32,8 +32,7 @@ class Correlation:
 
 
 def spearman(first: Floats, second: Floats, *, permutations: int = PERMUTATIONS, seed: int = 0) -> Correlation:
-    """Return Spearman's rank correlation of two columns of ratings [items], over the items that both have; tied values
-    share their mean rank.
+    """Return Spearman's rank correlation of two columns of ratings, over the items of both; ties share their mean rank.
 
     p is the share of permutations whose |rho| reaches the observed one. The observed order is counted among them, so p
     is never 0: (1 + hits) / (1 + permutations)."""

@@ -65,8 +65,7 @@ def read_ratings(
 
     A line is `{"item", "rater", "rating"}` (and perhaps `kind`: human or model) or `{"item", "ratings": {rater:
     rating}}`; a file may be a CSV of either instead. models: names or patterns (`gpt*`) of the raters that are models;
-    without any `kind` decides, and a rater of unknown kind is human. group: the key whose value is the group of a
-    line's item.
+    without any `kind` decides, and a rater of unknown kind is human. group: the key of an item's group.
 
     Raises `DataError` with file and line for a bad line, a rating given twice, a rater of two kinds and an item of two
     groups, and when there is no rating at all; `UsageError` for a pattern that names nobody."""
@@ -112,7 +111,7 @@ def _collect_facts(lines: Iterable[Line], levels: int, policy: ErrorPolicy, grou
 
 def _match_raters(patterns: Sequence[str], raters: Sequence[str]) -> list[str]:
     """Return the raters that match the patterns, pattern by pattern; those of one pattern are sorted by name. Raises
-    `UsageError` for a pattern that matches nobody."""
+    `UsageError` if one matches nobody."""
     names: dict[str, None] = {}
     for pattern in patterns:
         matching = [rater for rater in raters if fnmatchcase(rater, pattern)]
@@ -123,8 +122,7 @@ def _match_raters(patterns: Sequence[str], raters: Sequence[str]) -> list[str]:
 
 
 def _problems(record: Record, levels: int, group: str) -> Iterator[tuple[str, str]]:
-    """Yield (field, what is wrong with it and what to do) for each problem of a record. group: the key of groups, ""
-    for none."""
+    """Yield (field, what is wrong with it and what to do) for each problem of a record."""
     has_ratings = "ratings" in record
     if type(record.get("item")) not in (str, int):
         yield "item", "missing or no name; every line says which item is rated, by a string or an integer"
@@ -159,7 +157,7 @@ def _facts(record: Record, group: str) -> Iterator[tuple[Fact, Any]]:
 
 def _check_given_once(facts: Mapping[Fact, Any], given_values: GivenValues, place: str) -> None:
     """Raise `DataError` for a rating that was given before, and for a kind or group that differs from an earlier one.
-    facts: the values of one line; given_values: those of earlier lines; place: the line's."""
+    given_values: those of earlier lines."""
     for (field, *names), value in facts.items():
         value_before, first_place = given_values.get((field, *names), (value, ""))
         if first_place and (field == "rating" or value_before != value):
@@ -168,16 +166,14 @@ def _check_given_once(facts: Mapping[Fact, Any], given_values: GivenValues, plac
 
 
 def _records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator[tuple[str, Record]]:
-    """Yield (place, record) for each line of JSONL files, and for each row of CSV files as a record that says the same;
-    errors go to the policy."""
+    """Yield (place, record) for each line of JSONL files, and for each row of CSV files; errors go to the policy."""
     for _, file_lines in groupby(lines, key=lambda line: line.file):
         yield from _file_records(file_lines, policy, group)
 
 
 def _file_records(lines: Iterable[Line], policy: ErrorPolicy, group: str) -> Iterator[tuple[str, Record]]:
     """Yield (place, record) for the lines of one file. A first line that is no JSON is the header of a CSV, or Excel's
-    `sep=;` before it; bad lines go to the policy, and rows of empty cells are passed over. group: the key of groups, ""
-    for none."""
+    `sep=;` before it; bad lines go to the policy, and rows of empty cells are passed over."""
     sheet, delimiter, header = None, None, 0  # sheet stays None in a JSONL file
     for number, line in enumerate(lines):
         with policy.item():
@@ -210,8 +206,7 @@ class _Sheet:
             raise DataError(f"{problem}the name of each rater, every name once", place=header.place)
 
     def record(self, line: Line) -> Record | None:
-        """Return a row as the record that says the same, None for a row of empty cells; raise `DataError` if it does
-        not fit the columns."""
+        """Return a row as a record, None for a row of empty cells; raise `DataError` if it does not fit the columns."""
         cells = cells_of(line, self._delimiter)
         if not any(cells):
             return None
@@ -229,8 +224,7 @@ class _Sheet:
 
 
 def _number(text: str) -> Any:
-    """Return the number that a cell holds, as JSON writes numbers or with a comma for the point; any other text
-    unchanged."""
+    """Return the number in a cell, as JSON writes it or with a comma for the point; any other text unchanged."""
     try:
         return orjson.loads(text.replace(",", ".") if _DECIMAL_COMMA.fullmatch(text) else text)
     except orjson.JSONDecodeError:

@@ -60,8 +60,7 @@ def corrupt(
     They depend only on the image, its id, name, severity, seed and recipe. Without an id, the image's pixels stand for
     it, so that each image gets random numbers of its own.
 
-    Raises `DataError` for another kind of array, `UsageError` for an unknown name or severity, or without OpenCV.
-    """
+    Raises `DataError` for another kind of array, `UsageError` for an unknown name or severity, or without OpenCV."""
     require_libraries()
     chosen = chosen_recipe(recipe, [name], argument="name")
     if severity not in SEVERITIES:
@@ -98,8 +97,7 @@ def corrupt_grid(
     first as it is, as corruption clean at severity 0.
 
     Raises `UsageError` for an unknown name or severity, or without OpenCV; `DataError` for another kind of array, and
-    for a record without an id.
-    """
+    for a record without an id."""
     require_libraries("corrupt_grid")
     names = expand_groups(names_of(corruption))
     chosen = chosen_recipe(recipe, [name for name in names if name != "all"])

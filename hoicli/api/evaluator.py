@@ -51,8 +51,7 @@ class Evaluator:
     Images may come in any order and from any process (`merge`): the numbers are those of `hoicli eval` on the same
     predictions. `update` checks and copies the arrays; `compute` matches them with the ground truth. Predictions that
     are merely suspicious, like those of a network that has not learnt anything yet, give a
-    `hoicli.errors.HoicliWarning`, not an error.
-    """
+    `hoicli.errors.HoicliWarning`, not an error."""
 
     @wrap_for_python
     def __init__(
@@ -61,8 +60,7 @@ class Evaluator:
         """Read the ground truth, once. gt: a file, or records, as `hoicli.evaluate` takes it. protocol and the other
         options: as in `hoicli.evaluate`; on_error is about lines of `gt`.
 
-        Raises `DataError` for what is wrong with the ground truth, `UsageError` for what is wrong with the call.
-        """
+        Raises `DataError` for what is wrong with the ground truth, `UsageError` for what is wrong with the call."""
         names, dataset_name = names_of(protocol), text_of(dataset)
         with kept_notes() as notes:
             chosen = chosen_protocols(names, dataset_name)
@@ -106,8 +104,7 @@ class Evaluator:
         them, if they are not given. `hoicli.triplets` makes all of these from a network's outputs.
 
         Arrays may be NumPy's, lists, or anything with `__array__` or DLPack, such as torch's tensors, also on a GPU;
-        they are copied. Raises `DataError` that names the image, the argument and the index.
-        """
+        they are copied. Raises `DataError` that names the image, the argument and the index."""
         arrays = {"boxes": boxes, "labels": labels, "subject": subject, "object": object, "verb": verb, "score": score}
         arrays |= {"box_format": box_format, "size": size}
         arrays |= {"role": role, "interaction": interaction}
@@ -142,8 +139,7 @@ class Evaluator:
         updates may follow.
 
         Warns with `HoicliWarning` if most predictions have no class (the signature says so, too) or the boxes do not
-        fit. Raises `DataError` if no image was updated, and `UsageError` for a bad option.
-        """
+        fit. Raises `DataError` if no image was updated, and `UsageError` for a bad option."""
         self._vocabulary.check_split(split)
         tags, metrics = tags_of(tag, IOU_TAG, *SLICE_TAGS), chosen_of("metric", metric, METRICS)
         resampling = Resampling.from_rounds(bootstrap, seed)
@@ -201,8 +197,7 @@ class Evaluator:
         not matter. An image that comes twice must have the same predictions each time, as in `update`, and counts once.
 
         Raises `DataError` for an image that has other predictions here, for one that is not in the ground truth, and
-        for a mapping that is no state or is of another dataset; then nothing is added.
-        """
+        for a mapping that is no state or is of another dataset; then nothing is added."""
         if isinstance(other, Evaluator):
             if self._vocabulary.signed != other._vocabulary.signed:
                 problem = (
@@ -235,8 +230,7 @@ class Evaluator:
         `numpy.savez`.
 
         `hoicli.records.detections.State` describes the arrays. The states of several processes concatenated along the
-        first axis, array by array, are the state of all of them. Commands read a saved state as predictions.
-        """
+        first axis, array by array, are the state of all of them. Commands read a saved state as predictions."""
         return state_of(list(self._images.values()), self._vocabulary)
 
     def save(self, path: Path) -> None:
@@ -244,8 +238,7 @@ class Evaluator:
         the other commands read. The file is written whole or not at all, and has the same bytes whatever the order of
         images and processes.
 
-        Raises `UsageError` and `DataError` for a file that cannot be written, or that is the ground truth.
-        """
+        Raises `UsageError` and `DataError` for a file that cannot be written, or that is the ground truth."""
         if not isinstance(path, str | os.PathLike):
             raise UsageError(f"save: {path!r} is no path; give the file to write", code="bad-output")
         truth = self._truth.name

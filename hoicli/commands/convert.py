@@ -68,6 +68,7 @@ def convert(
     activation: Annotated[str | None, Option("NAME", one_of=("sigmoid", "softmax"), panel=LOGITS)] = None,
     lambda_: Annotated[float | None, Option("L", panel=LOGITS)] = None,
     threshold: Annotated[float | None, Option("T", panel=LOGITS)] = None,
+    left_out: Annotated[options.Path | None, Option("FILE", check=OUTPUT)] = None,
     list_: bool = False,
     on_error: options.OnError = "stop",
     output: Annotated[options.Path, options.output()] = "-",
@@ -114,6 +115,7 @@ def convert(
         activation: The function that turns logits into scores: sigmoid (default) or softmax.
         lambda_: The exponent of the box score in the product (default 1).
         threshold: Keep scores above this (default 0.1).
+        left_out: Write a row for each thing that is left out or skipped: where, why, and a model's answer in full.
         list_: List the formats and stop.
     """
     from hoicli.converters.changes import Changes
@@ -150,8 +152,10 @@ def convert(
         id_rule=id_ or "",
         target=to or "",
         target_order=to_object_order or "",
+        left_out_file=text_of(left_out) or "",
         options={name: value for name, value in format_options.items() if value is not None},
     )
+    policy.on_skip = context.list_error if context.left_out_file else None
     changes = Changes.from_options(split, whole_pairs, resize)
     context.vocabulary.check_split(split)  # before the work
     if image_list is not None:

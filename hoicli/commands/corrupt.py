@@ -163,6 +163,10 @@ def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job]:
         if isinstance(source, str) and Path(source).suffix.lower() in PICTURE_ENDINGS:
             yield path_job(source, plan)
             continue
+        if isinstance(source, str) and os.path.isdir(source):
+            endings = (Path(name).suffix for name in sorted(os.listdir(source)))
+            if ending := next((ending for ending in endings if ending.lower() in PICTURE_ENDINGS), ""):
+                raise UsageError(f"{source}: a folder; give its pictures, {os.path.join(source, '*')}{ending}")
         for line in inputs.records(source, "records", "RECORDS or IMAGES", name="sources").refuse_empty():
             with inputs.policy.item():
                 yield record_job(line, plan)

@@ -42,8 +42,7 @@ class Claim:
 
     @classmethod
     def parse(cls, text: str) -> Claim:
-        """Return the claim in a text like `46.06/43.72/46.76`, or with subsets `full=46.06/rare=43.72`. Any other text
-        raises `UsageError`."""
+        """Return the claim in a text like `46.06/43.72/46.76`, or `full=46.06/rare=43.72`. Raises `UsageError`."""
         numbers: list[tuple[str, Decimal]] = []
         for part in text.split("/"):
             name, equals, number = part.strip().rpartition("=")
@@ -130,15 +129,13 @@ class Tried:
 
     @property
     def order(self) -> tuple[int, int, float]:
-        """The key to sort tried settings by: those that fit first, the more usual rounding and the fewer options
-        before; then the others, the nearest first."""
+        """The key to sort tried settings by: those that fit, usual rounding and few options first; then the nearest."""
         names = [*(name for _, name in _ROUNDINGS), ""]
         option_count = self.options.count("--") if self.rounding else 0
         return names.index(self.rounding), option_count, max(self.off.values())
 
     def text(self, more: int = 0) -> str:
-        """Return the values with slashes between them, each with as many decimal places as the claimed number has, and
-        `more` further ones."""
+        """Return the values with slashes between them, each with the claimed number's decimal places and `more`."""
         printed = self.printed.items()
         return "/".join(f"{self.values[subset]:.{_decimal_places(number) + more}f}" for subset, number in printed)
 
@@ -163,8 +160,7 @@ class Tried:
 
 
 def settings_tried(protocols: Sequence[Protocol], nms: Sequence[str], top_k: Sequence[int]) -> list[Protocol]:
-    """Return each protocol with each combination of filters, as a view of it: a copy that is matched with these filters
-    and is named by them.
+    """Return each protocol with each combination of filters, as a view of it that is matched with these filters.
 
     nms: thresholds of pair NMS to try, besides none. top_k: how many best triplets of an image to keep, besides all; a
     number that a protocol's own cap does not exceed is left out for it, since it removes nothing."""
@@ -195,8 +191,7 @@ def search(
     allow_uncounted: bool,
     tags: Mapping[str, str],
 ) -> list[Tried]:
-    """Evaluate the predictions under every setting, and return the settings: those that give the claimed numbers first,
-    then the nearest.
+    """Evaluate the predictions under every setting; return the settings: first those that give the claimed numbers.
 
     protocols, nms, top_k: the protocols and filters to try; classes with and without no_interaction are tried, too.
     split: a zero-shot split, a key of `vocabulary.unseen`. named: the names of the protocols that the user asked for,

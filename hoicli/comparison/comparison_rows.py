@@ -19,7 +19,7 @@ from hoicli.diagnosis.error_types import ERRORS, MISSED
 from hoicli.diagnosis.repairs import Diagnosis
 from hoicli.evaluation.coverage import choose_computable, tell_absent
 from hoicli.evaluation.evaluating import read_truth
-from hoicli.evaluation.evaluation_rows import Evaluated, Wanted, class_subsets
+from hoicli.evaluation.evaluation_rows import Evaluated, Wanted, class_keys
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
@@ -79,8 +79,7 @@ class Comparison:
 
     def last_keys(self, protocol: str, baseline: str, model: str, settings: Settings, view: Mapping[str, str]) -> Row:
         """Return the keys that a row about a difference ends with: protocol, tags and signature. baseline, model: their
-        names; settings: what the signature states of both models; view: the fields for IoU threshold, slice and
-        part."""
+        names; view: the fields for IoU threshold, slice and part."""
         tags = {"model": model, "baseline": baseline, **self.tags, **view}
         return row_ends(protocol, tags, {**settings, **self.resampling.signature()})
 
@@ -198,7 +197,7 @@ def _mean_rows(
     lists: RankedLists, before: Evaluated, after: Evaluated, paired: PairedRounds, last_keys: Row
 ) -> Iterator[Row]:
     """Yield a row for the difference in mAP of each subset. lists: the baseline's ranked predictions; before, after:
-    the results of the baseline and of the model; paired: both on resamples and after swaps of their outputs."""
+    the results of the baseline and of the model."""
     for first, second in zip(before.means, after.means, strict=True):
         members = before.members[first.subset]
         rounds = paired.differences(partial(Rounds.means, members=members, unannotated=lists.unannotated))
@@ -210,11 +209,9 @@ def _class_rows(
     baseline: Compared, model: Compared, paired: PairedRounds, shared: Comparison, last_keys: Row
 ) -> Iterator[Row]:
     """Yield rows that count the better and the worse classes of each subset, then a row for the difference in AP of
-    each class, the most certain first. Classes without a difference are left out unless rows for each class are
-    requested. paired: both models on resamples and after swaps of their outputs."""
+    each class, the most certain first. Classes without a difference are left out unless each class is requested."""
     evaluated = baseline.evaluated
-    vocabulary, results = evaluated.classes, evaluated.results
-    subset = class_subsets(vocabulary, evaluated.protocol)
+    vocabulary, keys_of_class = evaluated.classes, class_keys(evaluated.classes, evaluated.protocol)
     resamples, _ = paired.differences(Rounds.classes)
     changes = _class_changes(baseline, model, resamples)
     testable = {number: change.value or 0.0 for number, change in changes.items() if change.p_bootstrap is not None}
@@ -232,10 +229,8 @@ def _class_rows(
     if not evaluated.requested.per_class:
         numbers = [number for number in numbers if changes[number].value]
     for number in numbers:
-        verb, name = vocabulary.interactions[number]
-        # qualifier: "object" or "role", the key that names a class together with the verb
-        about = {"subset": subset.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
-        row = difference_row("AP_diff", about, changes[number], int(results.positives[number]), last_keys)
+        positives = int(evaluated.results.positives[number])
+        row = difference_row("AP_diff", keys_of_class[number], changes[number], positives, last_keys)
         # p from swaps, and its q, go before the unit, which is put at the end
         row |= {"p": p_values.get(number), "q": q_values.get(number), "unit": row.pop("unit")}
         yield row
@@ -243,8 +238,7 @@ def _class_rows(
 
 def _class_changes(baseline: Compared, model: Compared, resamples: Floats) -> dict[int, Difference]:
     """Return the difference in AP of each annotated class that the protocol averages, by the class's number, ascending.
-    The differences have intervals but no p from swaps yet. resamples [C, R]: the difference of each class on each of R
-    resamples."""
+    The differences have intervals but no p from swaps yet. resamples [C, R]: the differences on R resamples."""
     results, after = baseline.evaluated.results, model.evaluated.results.ap
     images = baseline.lists.truth_images
     changes = {}
@@ -261,8 +255,7 @@ def _class_count_rows(
     """Yield a row for each subset with the number of classes that are significantly better (q < SURE), then one with
     the number of those that are significantly worse; `n` is the number of classes that can be tested.
 
-    evaluated: the baseline's results; changes: the difference of each class by number; q_values: the q of each class
-    that can be tested (p corrected for the number of classes)."""
+    evaluated: the baseline's results; q_values: p corrected for the number of classes."""
     for metric, sign in ((CLASSES_BETTER, 1), (CLASSES_WORSE, -1)):
         for name, classes in evaluated.members.items():
             testable = [number for number in classes.tolist() if number in q_values]
@@ -296,9 +289,7 @@ def error_rows(
 ) -> Iterator[Row]:
     """Yield the rows about types of errors for each model but the first, the baseline. count_diff: how many more errors
     of each type the model makes (for missed_gt: how many more triplets it misses); delta_mAP_diff: how much more its
-    mAP gains than the baseline's when an oracle repairs the errors of a type.
-
-    names, models: each model's name and diagnosis; settings: what signatures state of all models."""
+    mAP gains than the baseline's when an oracle repairs the errors of a type."""
     protocol = models[0].protocol
     last_keys = [shared.last_keys(protocol.name, names[0], name, settings, dict(protocol.view)) for name in names[1:]]
     for model, rows, keys in zip(models[1:], _gain_rows(models, shared, last_keys), last_keys, strict=True):
@@ -307,8 +298,7 @@ def error_rows(
 
 
 def _error_count_rows(baseline: Diagnosis, model: Diagnosis, shared: Comparison, last_keys: Row) -> Iterator[Row]:
-    """Yield a row count_diff for each type of error and subset: how many more such errors the model makes than the
-    baseline. `n` is the number of errors of both."""
+    """Yield a row count_diff for each type of error and subset: how many more the model makes. `n` counts both's."""
     subsets = subset_classes(shared.vocabulary, baseline.protocol)
     errors_and_subsets = list(product((*ERRORS, MISSED), subsets))
 
@@ -331,7 +321,7 @@ def _error_count_rows(baseline: Diagnosis, model: Diagnosis, shared: Comparison,
 
 def _gain_rows(models: Sequence[Diagnosis], shared: Comparison, last_keys: Sequence[Row]) -> list[list[Row]]:
     """Return, for each model but the first, rows delta_mAP_diff: how much more the model's mAP gains from each oracle
-    than the first model's. last_keys: for each of these models, the keys that its rows end with.
+    than the first model's.
 
     All models are computed together, so that the first one's errors are repaired only once."""
     vocabulary = shared.vocabulary
@@ -350,7 +340,8 @@ def _gain_rows(models: Sequence[Diagnosis], shared: Comparison, last_keys: Seque
         swapped_gains = repaired.swaps[number - 1] - plain.swaps[number - 1]
         for index, subset in enumerate(subsets):
             before, after = (
-                _gain(plain.estimates[model][index].ap, repaired.estimates[model][index].ap) for model in (0, number)
+                Difference(plain.estimates[model][index].ap, repaired.estimates[model][index].ap).value
+                for model in (0, number)
             )
             rounds = gains[index] - first_gains[index], swapped_gains[1, index] - swapped_gains[0, index]
             # a gain lies between -1 and 1, and so two of them are 2 apart at most
@@ -358,8 +349,3 @@ def _gain_rows(models: Sequence[Diagnosis], shared: Comparison, last_keys: Seque
             about, classes = {"subset": subset, "oracle": oracle}, repaired.estimates[0][index].classes
             rows[number - 1].append(difference_row("delta_mAP_diff", about, change, classes, last_keys[number - 1]))
     return rows
-
-
-def _gain(before: float | None, after: float | None) -> float | None:
-    """Return after - before, None if one of them is."""
-    return None if before is None or after is None else after - before

@@ -20,7 +20,7 @@ from hoicli.records.kit import Floats, Ints
 from hoicli.records.oracles import ORACLES
 from hoicli.resampling.draws import Blocks, Resampling
 from hoicli.resampling.pieces import Times
-from hoicli.resampling.ranked import Prepared, RankedLists
+from hoicli.resampling.ranked import Prepared
 from hoicli.resampling.rounds import WORTH_FORKING, Observed, Rounds, over_blocks
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -65,8 +65,7 @@ class OracleRounds:
     image_ids: Sequence[str]
 
     def means(self, resampling: Resampling) -> dict[str, UnderOracle]:
-        """Return the means after each oracle, by its name; "none" (no oracle) comes first. resampling: how many rounds,
-        and from which seed."""
+        """Return the means after each oracle, by its name; "none" (no oracle) comes first."""
         estimates = {}
         for of_models in zip(*(model.results(self.vocabulary) for model in self.models), strict=True):
             estimates[of_models[0].oracle] = [result.means(self.subsets) for result in of_models]
@@ -76,11 +75,15 @@ class OracleRounds:
             """Return the ranked lists of all models after some oracles that share one ranking, prepared for rounds."""
             first, *rivals = [[*rank_lists(oracles)] for rank_lists in rankers]
             models = [Prepared(lists) for lists in (first, *rivals)]
-            mixed = [Prepared(_merge_rankings(first, rival)) for rival in rivals]
+            mixed = []
+            for (
+                rival
+            ) in rivals:  # all lists of a model share its ranking, so those of two models that are merged do, too
+                lists = first[0].interleave(rival[0])
+                mixed.append(Prepared([lists.with_truth_of_both(*pair) for pair in zip(first, rival, strict=True)]))
             return OneRanking(models, [lists.observed for lists in models], mixed)
 
         hits = len(EVERY) * sum(int(model.counts()["true_positive"].sum()) for model in self.models)
-        # SHARING: the names of all oracles, those together that share one ranking; EVERY: the same names in one tuple
         prepared = shared_out(prepare, SHARING, worth=hits * resampling.rounds >= WORTH_FORKING)
         compute_rounds = partial(self._round_means, prepared)
         label = "types of errors: resamples and swaps"
@@ -121,10 +124,3 @@ class OracleRounds:
         """Return [S, R] the mean of each subset in each round, without classes that lack ground truth in that round."""
         counts_0 = np.zeros(len(rounds.ap), dtype=bool)  # no class counts 0 in a mean because it lacks ground truth
         return np.stack([rounds.means(classes, counts_0) for classes in self.averaged])
-
-
-def _merge_rankings(first: Sequence[RankedLists], second: Sequence[RankedLists]) -> list[RankedLists]:
-    """Return the lists of two models merged, one for each oracle, so that the two can swap outputs. first, second: each
-    model's lists, one for each oracle; all of a model share its ranking, so the results share one ranking, too."""
-    lists = first[0].interleave(second[0])
-    return [lists.with_truth_of_both(*pair) for pair in zip(first, second, strict=True)]

@@ -104,14 +104,12 @@ def _less_is_better(row: AnyRow) -> bool:
 
 
 def _protocol_and_tags(row: AnyRow) -> tuple[Any, Any]:
-    """Return a row's protocol and tags. They are equal for rows about the same models, threshold and part of the
-    data."""
+    """Return a row's protocol and tags: equal for rows about the same models, threshold and part of the data."""
     return row.get("protocol"), row.get("tags")
 
 
 def _verdict(model: str, baseline: str, row: AnyRow) -> str:
-    """Return the sentence that says whether a model is better than the baseline. row: the row of their difference in
-    one metric."""
+    """Return the sentence that says whether a model is better than the baseline. row: their difference in a metric."""
     value, low = row["value"], row["ci_low"]
     subset_text = _subset_text(row)
     metric, less_is_better = NAMES[row["metric"]], _less_is_better(row)
@@ -155,8 +153,7 @@ def _test_text(row: AnyRow, chance_name: str) -> str:
 
 
 def _subset_text(row: AnyRow) -> str:
-    """Return in words what a row is about: its protocol, its subset unless that is full, and its threshold or part of
-    the data (`hico, rare, IoU 0.75`)."""
+    """Return in words what a row is about: its protocol, subset and threshold or part (`hico, rare, IoU 0.75`)."""
     subset = [] if row["subset"] == "full" else [str(row["subset"])]
     return ", ".join([str(row["protocol"]), *subset, *_limit_texts(row)])
 
@@ -173,8 +170,8 @@ def _limit_texts(row: AnyRow) -> Iterator[str]:
 
 
 def _class_details(count_rows: Mapping[str, AnyRow], compared: int) -> Iterator[str]:
-    """Yield in words how many classes are better and worse, if there are rows that count them. count_rows: the rows of
-    CLASSES_BETTER and CLASSES_WORSE by metric; compared: how many classes the mean is over."""
+    """Yield in words how many classes are better and worse, if there are rows that count them. compared: how many
+    classes the mean is over."""
     if count_rows.keys() != {CLASSES_BETTER, CLASSES_WORSE}:
         return
     better, worse = (int(count_rows[name]["value"]) for name in (CLASSES_BETTER, CLASSES_WORSE))
@@ -222,7 +219,8 @@ def origin(mean: AnyRow, rows: Sequence[AnyRow]) -> str:
         *_foremost_image(mean, related),
     ]
     texts = "; ".join(text for _, text in sorted(findings, reverse=True)[:3])
-    return f"{mean['tags']['model']}: where {mean['value']:+.2f} mAP comes from: {texts}" if texts else ""
+    gains = "gains its" if mean["value"] > 0 else "loses its"
+    return f"{mean['tags']['model']} {gains} {abs(mean['value']):.2f} mAP as follows: {texts}" if texts else ""
 
 
 def _recall_and_order(mean: AnyRow, rows: Sequence[AnyRow], related: Sequence[AnyRow]) -> Iterator[Finding]:
@@ -244,20 +242,23 @@ def _recall_and_order(mean: AnyRow, rows: Sequence[AnyRow], related: Sequence[An
     if abs(recall_gain) > 1e-9:
         order_gain = mean["value"] - recall_gain
         recall_text = f"mean max recall {baseline_recall:.2f} to {model_recall:.2f}"
-        text = f"what is found accounts for {recall_gain:+.2f} ({recall_text}), the order of the scores for "
-        yield max(abs(recall_gain), abs(order_gain)), f"{text}{order_gain:+.2f}"
+        more, better = "more" if recall_gain > 0 else "fewer", "better" if order_gain > 0 else "worse"
+        joint = "but" if recall_gain * order_gain < 0 else "and"
+        text = f"it finds {more} correct triplets ({recall_gain:+.2f}: {recall_text}), {joint} ranks them {better} "
+        yield max(abs(recall_gain), abs(order_gain)), f"{text}({order_gain:+.2f})"
         return
     error_counts = [row for row in related if row["metric"] == "count_diff" and row["error"] != MISSED]
     why = f"as much is found, mean max recall {baseline_recall:.2f}"
     if error_counts and not any(map(_is_visible, error_counts)):
         why = "same predictions, other scores: as many of each type of error"
-    yield abs(mean["value"]), f"the order of the scores accounts for all of it ({why})"
+    better = "better" if mean["value"] > 0 else "worse"
+    yield abs(mean["value"]), f"all of it because it ranks its predictions {better} ({why})"
 
 
 def _costliest_error(mean: AnyRow, related: Sequence[AnyRow]) -> Iterator[Finding]:
     """Yield the type of error that costs the worse model most mAP, compared with the better one. Types whose difference
-    was tested and is not significant are left out. mean: the row of the difference of mAP; related: the rows about the
-    same models, part of the data and subset."""
+    was tested and is not significant are left out. mean: the row of the difference; related: the rows about the same
+    models, part and subset."""
     # oracles of one type of errors, not those that repair all false positives or all false negatives (OF_A_SIDE)
     costs = [row for row in related if row["metric"] == "delta_mAP_diff" and row["oracle"] not in OF_A_SIDE]
     costs = [row for row in costs if row["value"] is not None]
@@ -271,13 +272,12 @@ def _costliest_error(mean: AnyRow, related: Sequence[AnyRow]) -> Iterator[Findin
     if row["value"] * direction < 0:  # the worse model gains more by the repair: these errors cost it more
         more, size = "more" if row["value"] > 0 else "less", abs(row["value"])
         gains = f"repairing them gives {row['to']:+.2f}, in the baseline {row['from']:+.2f}"
-        yield size, f"{row['oracle']} errors cost {size:.2f} mAP {more} ({gains}, by {row['protocol']})"
+        yield size, f"{row['oracle']} errors cost it {size:.2f} mAP {more} ({gains}, by {row['protocol']})"
 
 
 def _foremost_classes(mean: AnyRow, rows: Sequence[AnyRow]) -> Iterator[Finding]:
     """Yield how much of a difference of mAP the ten classes with the largest difference in the same direction account
-    for. A class accounts for its difference divided by the number of classes. mean: the row of the difference of mAP;
-    rows: all rows."""
+    for. A class accounts for its difference divided by the number of classes. mean: the row of the difference."""
     class_rows = [row for row in rows if row["metric"] == "AP_diff" and row["tags"] == mean["tags"]]
     class_rows = [row for row in class_rows if row["protocol"] == mean["protocol"] and row["value"] * mean["value"] > 0]
     if largest := sorted(class_rows, key=lambda row: -abs(row["value"]))[:10]:
@@ -290,8 +290,7 @@ def _foremost_classes(mean: AnyRow, rows: Sequence[AnyRow]) -> Iterator[Finding]
 
 
 def _foremost_image(mean: AnyRow, related: Sequence[AnyRow]) -> Iterator[Finding]:
-    """Yield how much of a difference of mAP the first listed image accounts for that differs in the same direction.
-    mean: the row of the difference; related: the rows about the same models, part of the data and subset."""
+    """Yield how much of a difference of mAP the first listed image accounts for that differs in the same direction."""
     image_rows = [row for row in related if row["metric"] == "image_diff" and row["value"] * mean["value"] > 0]
     for row in image_rows[:1]:
         yield abs(row["value"]), f"image {row['image_id']} accounts for {row['value']:+.2f}"

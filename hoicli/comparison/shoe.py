@@ -24,11 +24,9 @@ def compare_shoe(
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
     """Evaluate several models by SHOE, and yield the rows at each delta (the similarity from which an unmatched
-    prediction counts against a class): the metrics of every model, then as `METRIC_diff` the difference of every other
-    model from the first.
+    prediction counts against a class): each model's metrics, then as `METRIC_diff` the differences from the first.
 
-    models: the name and the predictions of each. metrics: their names. resampling: how to compute intervals and p.
-    tags: further fields of all rows. Raises `DataError` for what is wrong with a stream."""
+    Raises `DataError` for what is wrong with a stream."""
     runs = [(name, evaluation.run(stream)) for name, stream in models]
     for runs_at_delta in zip(*(run.runs_by_delta() for _, run in runs), strict=True):
         delta_tag, _ = runs_at_delta[0]
@@ -60,8 +58,7 @@ class _MetricOfModel(NamedTuple):
 def _rows(
     models: Sequence[tuple[str, Run]], metrics: Sequence[str], resampling: Resampling, tags: Mapping[str, str]
 ) -> Iterator[Row]:
-    """Yield the rows at one delta: each metric of each model, then all differences from the first model. models: the
-    name and the evaluation of each; tags: further fields of all rows."""
+    """Yield the rows at one delta: each metric of each model, then all differences from the first model."""
     weighted = [weighted_metrics(run) for _, run in models]  # functions of how often each image counts
     differences: list[Row] = []
     for metric in metrics:
@@ -74,13 +71,10 @@ def _rows(
 
 
 def _resample_metric(
-    metric: str,
-    models: Sequence[tuple[str, Run]],
-    weighted: Sequence[Mapping[str, Weighted]],
-    resampling: Resampling,
+    metric: str, models: Sequence[tuple[str, Run]], weighted: Sequence[Mapping[str, Weighted]], resampling: Resampling
 ) -> list[_MetricOfModel]:
-    """Return one metric of each model, computed on the same resamples for all. models: the name and the evaluation of
-    each; weighted: for each model its metrics by name, as functions of weights of images."""
+    """Return one metric of each model, computed on the same resamples for all. weighted: for each model its metrics by
+    name, as functions of weights of images."""
     # a model without scores has no soft_map
     if not all(metric in metrics_of_model for metrics_of_model in weighted):
         return [_MetricOfModel(name, run, metric, resampled=None) for name, run in models]
@@ -118,13 +112,9 @@ def _difference_row(
         images = min(first.images[metric], second.images[metric])
         on_resamples, on_swaps = paired.differences(partial(means, metric))
         change = difference(baseline.value, side.value, on_resamples, on_swaps, images, largest=1.0)
-    joined = _join_settings(first.signature, second.signature)
-    settings = {**first.signature, **joined, **resampling.signature()}
+    settings = {**first.signature, **resampling.signature()}
+    for key in first.signature.keys() | second.signature.keys():  # the values of what differs are joined by "+"
+        if first.signature.get(key) != second.signature.get(key):
+            settings[key] = "+".join(run.signature[key] for run in (first, second) if key in run.signature)
     last_keys = row_ends("shoe", {"model": side.name, "baseline": baseline.name, **tags}, settings)
     return difference_row(f"{metric}_diff", {"subset": first.subset}, change, side.n, last_keys)
-
-
-def _join_settings(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of signatures in which two evaluations differ, with both values joined by "+"."""
-    differ = {key for key in first.keys() | second.keys() if first.get(key) != second.get(key)}
-    return {key: "+".join(side[key] for side in (first, second) if key in side) for key in differ}

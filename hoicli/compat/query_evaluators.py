@@ -2,8 +2,7 @@
 
 The released classes take two lists with a dictionary of tensors for each image: what the network's post-processing made
 (`preds`), and what the dataset has (`gts`). The classes here make of them the arrays that `hoicli.Evaluator` takes, and
-of its rows the means that the released code returns and prints.
-"""
+of its rows the means that the released code returns and prints."""
 
 from __future__ import annotations
 
@@ -106,14 +105,9 @@ class HICODETEvaluator(QueryEvaluator):
     line = "mAP: {mAP} mAP rare: {mAP rare}  mAP non-rare: {mAP non-rare}  mean max recall: {mean max recall}"
 
     def __init__(
-        self,
-        preds: Sequence[Outputs],
-        gts: Sequence[Outputs],
-        rare_triplets: Collection[Triplet],
-        non_rare_triplets: Collection[Triplet],
-        correct_mat: Any,
-        nms: PairNms | None = None,
-    ) -> None:
+        self, preds: Sequence[Outputs], gts: Sequence[Outputs], rare_triplets: Collection[Triplet],
+        non_rare_triplets: Collection[Triplet], correct_mat: Any, nms: PairNms | None = None,
+    ) -> None:  # fmt: skip
         """rare_triplets, non_rare_triplets: the classes of the two means beside that of all. correct_mat [verbs,
         objects]: the factor of the score of each verb with each object, 1 or 0. nms: None for no pair NMS."""
         self._rare = read_triplets(rare_triplets, "rare_triplets")

@@ -33,8 +33,7 @@ ambiguous (Ambiguous-HOI): gt_ambiguous_hoi.pkl, with ambi_names.pkl for the ima
 
 hico_id is an interaction of HICO, counted from 0; obj and verb, which have numberings of their own, are not read.
 Predictions on images that neither file names are refused later, so give both files: the released evaluator counts them
-as false. Read by DirtyHarryLYL/DJ-RN (-Results/Evaluate_ambiguous.py).
-"""
+as false. Read by DirtyHarryLYL/DJ-RN (-Results/Evaluate_ambiguous.py)."""
 
 from __future__ import annotations
 
@@ -158,8 +157,7 @@ def read_diag(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _inner(value: Any) -> Any:
-    """Return a value without the lists of length one around it, and with arrays as lists: [[0.5]] and array([0.5])
-    become 0.5. iCAN and Diag-HOI write numbers and boxes so."""
+    """Return a value without lists of length one around it, and with arrays as lists: [[0.5]] becomes 0.5."""
     for _ in range(4):  # at most four levels, since a pickled list can contain itself
         value = plain(value)
         if not isinstance(value, list | tuple) or len(value) != 1:

@@ -20,8 +20,7 @@ class Changes:
     """The changes that options of `convert` ask for.
 
     split: a zero-shot split whose unseen classes are left out, "" for none. whole_pairs: whether the other triplets of
-    a pair of boxes with an unseen class are left out, too. size: the width and height that boxes are scaled to, None to
-    leave them."""
+    a pair of boxes with an unseen class are left out, too. size: that boxes are scaled to, None to leave them."""
 
     split: str = ""
     whole_pairs: bool = False
@@ -29,8 +28,7 @@ class Changes:
 
     @classmethod
     def from_options(cls, split: str | None, whole_pairs: bool, resize: int | str | None) -> Changes:
-        """Return the changes for --split, --whole-pairs and --resize. Raises `UsageError` for a size that is none, and
-        for --whole-pairs without --split."""
+        """Return the changes for --split, --whole-pairs and --resize. Raises `UsageError` for bad ones."""
         if whole_pairs and not split:
             raise UsageError(f"{arg('whole_pairs')}: goes with {arg('split')}, which names the unseen classes")
         if resize is None:

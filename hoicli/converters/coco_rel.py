@@ -14,8 +14,7 @@ relations of it are counted, as no metric of triplets or graphs knows crowds.
 
 Writing (`--to coco-rel`) gives the same, with categories numbered from 1 in the dataset's order, without --dataset in
 alphabetical order (SGG-Benchmark's loader takes a category 0 for the background), and images by `img_id`, else from 1.
-`read` raises `DataError` naming the item.
-"""
+`read` raises `DataError` naming the item."""
 
 from __future__ import annotations
 
@@ -84,8 +83,7 @@ class _Graphs:
         self.scored = any("score" in row for row in content["rel_annotations"])
 
     def triplets(self, image_id: Any, index_of: Mapping[int | str, int], context: Context) -> Iterator[dict[str, Any]]:
-        """Yield the triplets of an image. Those that point at no box of it are dropped and counted. Raises `DataError`
-        if a relation has no score, but another of the file has one."""
+        """Yield the triplets of an image. Raises `DataError` if some relations have a score, but this one has not."""
         for field, row in self.relations_of.get(image_id, []):
             subject, object_ = (index_of.get(_id(row[key], f": {field}.{key}")) for key in ("subject_id", "object_id"))
             if subject is None or object_ is None:

@@ -42,7 +42,8 @@ class Context:
     both. prefix: the PREFIX in `data add PREFIX:PART`. open_names: whether any label is accepted, because the files
     state their labels and no dataset was named. id_rule: a name in `names.ID_RULES`, or "". dropped: for each reason,
     how many items were left out and the place of the first. dropped_words: for each reason, how often each word was
-    left out. notes: the assumptions made. place: the item that `each` is building."""
+    left out. left_out_file: the file of --left-out, "" without it; left_out: its rows, one for each thing left out.
+    notes: the assumptions made. place: the item that `each` is building."""
 
     vocabulary: Vocabulary
     policy: ErrorPolicy
@@ -59,6 +60,8 @@ class Context:
     open_names: bool = False
     id_rule: str = ""
     dropped: dict[str, tuple[int, str]] = field(default_factory=dict)
+    left_out_file: str = ""
+    left_out: list[dict[str, Any]] = field(default_factory=list)
     dropped_words: dict[str, Counter[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     place: str = ""
@@ -145,16 +148,25 @@ class Context:
         """Return the label of subjects in formats that do not label them: the first of the dataset's `subjects`."""
         return self.vocabulary.subjects[0]
 
-    def drop(self, reason: str, place: str, count: int = 1, word: str = "") -> None:
-        """Count something that is left out of the result. reason: in the plural. word: one that the summary quotes with
-        its count."""
+    def drop(self, reason: str, place: str, count: int = 1, word: str = "", said: str = "") -> None:
+        """Count what is left out of the result. reason: in the plural; word: one that the summary quotes; said: a
+        longer text that --left-out has in its place."""
         total, first = self.dropped.get(reason, (0, place))
         self.dropped[reason] = (total + count, first)
+        if self.left_out_file:
+            self.left_out.append(
+                {"place": place, "reason": reason, "count": count, "said": said or word.replace("_", " ")}
+            )
         if word:
             self.dropped_words.setdefault(reason, Counter())[quote_word(word)] += count
 
+    def list_error(self, error: DataError) -> None:
+        """Add an error that `--on-error skip` skips to the rows of --left-out."""
+        place = ": ".join(part for part in (error.place, error.field) if part)
+        self.left_out.append({"place": place, "reason": error.problem, "count": 1, "said": ""})
+
     def tell_lost(self, record: Record, *more: str) -> None:
-        """Count what the target format has no place for: every key that is not empty but the usual ones and those in
+        """Count the keys for which the target format has no place: all that are not empty, besides the usual ones and
         `more`. So is an image id that cannot be derived from the file name, since only the file name is written."""
         place = Place(f"image {record['image_id']}")
         kept_keys = {"image_id", "file_name", "boxes", "labels", "hois", *more}
@@ -185,12 +197,21 @@ WORDS_SHOWN = 10
 """How many words a note lists."""
 
 
-def list_words(counts: Mapping[str, int]) -> str:
-    """Return the most frequent of counted texts with their counts, for a note: '"drives past" 7, "gallops" 2'."""
+def list_words(counts: Mapping[str, int], option: str) -> str:
+    """Return the most frequent of counted texts with their counts, for a note: '"drives past" 7, "gallops" 2'. option:
+    the one that writes all of them to a file."""
     frequent = Counter(counts).most_common(WORDS_SHOWN)
     more = len(counts) - len(frequent)
-    rest = f" and {more:,} more ({arg('explain_words', like='FILE')} has all)" if more else ""
+    rest = f" and {more:,} more ({arg(option, like='FILE')} has all)" if more else ""
     return ", ".join(f"{text} {count:,}" for text, count in frequent) + rest
+
+
+def write_listing(path: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Write rows to a file, in the format that its ending names."""
+    from hoicli.io.outputs import write_output
+    from hoicli.tables.notations import chosen_format, render
+
+    write_output(path, render(rows, chosen_format("auto", path)))
 
 
 def quote_word(word: str) -> str:
@@ -218,18 +239,13 @@ def run_step(step: Callable[[], T], source: Source, where: str | None = None) ->
     raise DataError(problem, place=source.name, field=where or "")
 
 
-def entry(items: Sequence[T], number: Any, field_name: str, *, base: int = 0, holder: str = "") -> T:
+def entry(items: Sequence[T], number: Any, field_name: str, *, base: int = 0) -> T:
     """Return the item that a number from a file means, where the first item has the number `base`. Raises `DataError`
-    that names the field if there is no such item. holder: words for the message, such as " in 12.jpg"."""
+    that names the field if there is no such item."""
     index = (number if type(number) is int else whole_number(number, field_name)) - base
     if not 0 <= index < len(items):
-        raise unknown_number(index + base, len(items), field_name, base=base, holder=holder)
+        raise DataError(f"id {index + base}, but there are {len(items)}, counted from {base}", field=field_name)
     return items[index]
-
-
-def unknown_number(number: int, count: int, field_name: str, *, base: int = 0, holder: str = "") -> DataError:
-    """Return the error about a number of none of `count` items. holder: where they are, such as " in 12.jpg"."""
-    return DataError(f"id {number}, but there are {count}{holder}, counted from {base}", field=field_name)
 
 
 class BoxTable:

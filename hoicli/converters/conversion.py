@@ -12,8 +12,8 @@ from typing import Any
 
 from hoicli.converters.changes import Changes
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context, list_words, run_step
-from hoicli.converters.formats import FORMATS, NUMBERED_BY, Format, detect
+from hoicli.converters.context import Context, list_words, run_step, write_listing
+from hoicli.converters.formats import FORMATS, NUMBERED, NUMBERED_BY, Format, detect
 from hoicli.converters.image_ids import identify_images
 from hoicli.errors import DataError, Place, UsageError, arg
 from hoicli.io.messages import Progress, note
@@ -65,9 +65,8 @@ class Conversion:
         self._counts = {"images": 0, "boxes": 0, "triplets": 0, "pairs": 0}
 
     def convert_files(self, paths: list[str], progress: Progress) -> Iterator[tuple[str, Record, bytes]]:
-        """Yield (file, record, its line of JSON) for each valid record in the files. A record is valid if its numbers
-        are finite, its indices in range, its image new, and its texts can be written as JSON. The error about any other
-        goes to the context's policy."""
+        """Yield (file, record, its line of JSON) for each valid record in the files. Its numbers are finite, its
+        indices in range, its image new, its texts can be JSON. An error goes to the context's policy."""
         image_ids: set[str] = set()
         for file, record in identify_images(self._read_files(paths), self._context, image_ids):
             image_id = str(record["image_id"])
@@ -99,15 +98,18 @@ class Conversion:
             self._context.policy.report(some_left=False)
 
     def report(self) -> None:
-        """Print to stderr which assumptions were made, what was converted and what was left out."""
+        """Print to stderr which assumptions were made, what was converted and what was left out, and write the file of
+        --left-out."""
         totals = ", ".join(f"{count:,} {what}" for what, count in self._counts.items() if count or what != "pairs")
         for text in (*self._context.notes, f"converted {', '.join(self._read)}: {totals}"):
             note(text)
         self._context.policy.report()
         for reason, (count, place) in self._context.dropped.items():
             words = self._context.dropped_words.get(reason)
-            quoted = f": {list_words(words)}" if words else ""
+            quoted = f": {list_words(words, 'left_out')}" if words else ""
             note(f"left out: {reason}: {count:,} (the first: {place}){quoted}")
+        if self._context.left_out_file:
+            write_listing(self._context.left_out_file, self._context.left_out)
 
     def _read_files(self, paths: list[str]) -> Iterator[tuple[str, Record]]:
         """Yield (file name, record) for each image of all paths, not checked yet. A format that needs several files
@@ -153,11 +155,8 @@ class Conversion:
         if dataset not in ("", context.vocabulary.name) and not _can_hold(row, context.vocabulary):
             problem_start = f"is of {dataset} ({row.name}), not"
             if self._fixed:
-                raise DataError(
-                    f"{problem_start} of {context.vocabulary.name}: {arg('dataset', dataset)}",
-                    place=source.name,
-                    code="another-dataset",
-                )
+                problem = f"{problem_start} of {context.vocabulary.name}: {arg('dataset', dataset)}"
+                raise DataError(problem, place=source.name, code="another-dataset")
             if self._dataset is not None:
                 advice = f"leave {arg('dataset')} out, or choose with {arg('from_')}"
                 raise DataError(f"{problem_start} {self._dataset}; {advice}", place=source.name, code="another-dataset")
@@ -220,9 +219,8 @@ class Conversion:
         for name, value in self._context.options.items():
             if name not in row.options:
                 fitting = ", ".join(each.name for each in FORMATS.values() if name in each.options)
-                raise UsageError(
-                    f"{arg(name, None if value is True else value)} is not for {row.name}, but for {fitting}"
-                )
+                option = arg(name, None if value is True else value)
+                raise UsageError(f"{option} is not for {row.name}, but for {fitting}")
 
     def _check(self, record: Record) -> None:
         """Raise `DataError` for the first problem of a record, such as a label that the dataset does not have."""
@@ -246,15 +244,10 @@ def _can_hold(row: Format, vocabulary: Vocabulary) -> bool:
     if not row.dataset or not row.reads:
         return False
     row_vocabulary = load(row.dataset)
-    if (row_vocabulary.verbs, row_vocabulary.objects, row_vocabulary.interactions) == (
-        vocabulary.verbs,
-        vocabulary.objects,
-        vocabulary.interactions,
-    ):
+    if all(getattr(row_vocabulary, kind) == getattr(vocabulary, kind) for kind in NUMBERED):
         return True
-    return (
-        row.numbers == {"verbs", "objects"} and row.numbers <= vocabulary.numbering.keys() and not row_vocabulary.roles
-    )
+    declares_numbers = row.numbers == {"verbs", "objects"} and row.numbers <= vocabulary.numbering.keys()
+    return declares_numbers and not row_vocabulary.roles
 
 
 def _passes_fast_check(record: Record) -> bool:
@@ -289,13 +282,11 @@ IMAGE_NAMES = {"hico": re.compile(r"HICO_(test|train)2015_\d{8}")}
 
 
 def _find_doubt(records: Sequence[Record], vocabulary: Vocabulary, *, predicted: bool, by_pair: bool) -> str:
-    """Return a text with the evidence that a file, read with the vocabulary's numbers, is of another dataset; "" if it
-    seems to be of this one.
+    """Return the evidence that a file, read with the vocabulary's numbers, is of another dataset; "" for none.
 
     by_pair: whether the file numbers verbs and objects separately; else only the images' names are evidence. Ground
-    truth is of this dataset if more than half of its triplets are among its interactions. A poor detector predicts any
-    pair of verb and object, so of predictions only the best of each image counts, and it is also enough if more than
-    half of the images have the dataset's names."""
+    truth is of this dataset if more than half of its triplets are among its interactions. Of predictions only the best
+    of each image counts, and it is enough if more than half of the images have the dataset's names."""
     names = IMAGE_NAMES.get(vocabulary.name)
     named_count = sum(names is not None and names.fullmatch(str(record["image_id"])) is not None for record in records)
     checked = []

@@ -4,8 +4,7 @@ Each format is a module with `read(source, context) -> records` (or another func
 `write(records, path, context)`, or both. Its docstring says the index bases, the box convention and what it shifts;
 everything it yields is 0-based `[x1, y1, x2, y2]` with names instead of numbers. A new format is a module and a row
 here; another package's is an entry point in the group `hoicli.formats` whose object is such a row (`Format`), and is
-read where --from names it.
-"""
+read where --from names it."""
 
 from __future__ import annotations
 
@@ -44,8 +43,7 @@ class Format:
     NUMBERED, the file numbers in an order that it does not state. boxes: whether --box-form may say what the four
     numbers of a box are. named: whether the file states the names of all its labels, so that it may be of the user's
     own dataset, and without --dataset have any labels if `dataset` is "". owner: the package and version that added the
-    format, "" for hoicli's own.
-    """
+    format, "" for hoicli's own."""
 
     name: str
     module: str
@@ -185,8 +183,7 @@ _TABLE = (
 
 
 class _Formats(dict[str, Format]):
-    """hoicli's own formats by name, in the order in which `detect` tries them. The look-up of another name imports the
-    format from the package that declares it."""
+    """hoicli's own formats by name, in the order of `detect`. The look-up of another name imports a package's."""
 
     def __missing__(self, name: str) -> Format:
         """Return the format of that name from another package's entry point; Python calls this for a name that is not

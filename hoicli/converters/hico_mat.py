@@ -21,8 +21,7 @@ anno_list.json of no_frills_hoi_det holds the same as one JSON list of both spli
 Its boxes are 0-based inclusive already and not shifted, HOI ids are the texts "001" to "600", and connections 0-based.
 
 Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills_hoi_det (data/hico/mat_to_json.py).
-The readers raise `DataError`, with places in MATLAB's spelling: bbox_test(12).hoi(1).id counts from 1.
-"""
+The readers raise `DataError`, with places in MATLAB's spelling: bbox_test(12).hoi(1).id counts from 1."""
 
 from __future__ import annotations
 
@@ -103,8 +102,7 @@ def _whole_images(file_of: dict[str, Source], source: Source, context: Context) 
 
 
 class _Labels(NamedTuple):
-    """The image-level labels of an image, as 0-based ids of interactions in ascending order. happening: what is seen in
-    the image. ambiguous: what the annotators did not agree on."""
+    """The image-level labels of an image, as ascending ids: what is seen in it, and what is not agreed on."""
 
     happening: list[int]
     ambiguous: list[int]
@@ -136,8 +134,7 @@ class _Image:
     ) -> None:
         """Add the boxes and triplets of one interaction to the image.
 
-        pairs: (place in the file, (index among people, index among objects)). base: the number of the first box, 0 or
-        1."""
+        pairs: (place in the file, (index among people, index among objects)). base: of these indices."""
         verb, label = self._vocabulary.interactions[interaction]
         for field, (person, object_) in pairs:
             person_box = entry(people, person, field, base=base)
@@ -157,7 +154,7 @@ class _Image:
 
 
 def _add_hoi(image: _Image, row: tuple[Any, ...], field: str) -> None:
-    """Add one annotated interaction of anno_bbox.mat to an image. row: the values of its struct, `hois` of `read`."""
+    """Add one annotated interaction of anno_bbox.mat to an image. row: the values of its struct, as in `read`."""
     number, human_structs, object_structs, connection, invis = row
     interaction = image.interaction_id(_number(number), f"{field}.id")
     image.interactions.add(interaction)
@@ -209,8 +206,7 @@ def _rows(value: Any, names: Sequence[str], field: str) -> list[tuple[Any, ...]]
 
 
 def _files_by_variable(sources: list[Source]) -> dict[str, Source]:
-    """Return the file that holds each MATLAB variable of HICO-DET, by the variable's name. Raises `DataError` for a
-    file without any, and for a variable that two files have."""
+    """Return the file of each MATLAB variable. Raises `DataError` for a file without any, and for repeated ones."""
     file_of: dict[str, Source] = {}
     for source in sources:
         variable_names = variables(source) if source.kind == "mat" else {}

@@ -24,8 +24,7 @@ class Layout:
     images show, "none" where boxes have no class and the interactions' numbers tell it. verbs: the number of the first
     verb, or the name of an order of V-COCO's action-roles (in VCOCO_ORDERS). shift: the four numbers that are
     subtracted from a box of ground truth. scored: whether the format holds predictions. strays: whether interactions
-    that point at no box are known to occur; they are then left out and counted, and are an error in other formats.
-    """
+    that point at no box are known to occur; they are then left out and counted, and are an error in other formats."""
 
     image: tuple[str, ...] = ("file_name",)
     boxes: tuple[str, ...] = ("annotations",)

@@ -8,8 +8,8 @@ subject_id and object_id are 0-based indices of the item's boxes, so equal boxes
 a prediction stay. Numbers may be text that ends in a line break. Predicted boxes are float edges in pixels of the
 original image and stay as they are. Keys that a row does not name are not read: a file's `gts` (1-based, resized,
 without image-level labels), hoi_category_id, aux_category_id. Diag-HOI's `action_score` becomes `verb_score`. In the
-V-COCO formats an interaction is an action with its role, and an object_id of -1 a role without object; neither order
-of the roles can be told from a file. They have no scores of actions alone.
+V-COCO formats an interaction is an action with its role, and an object_id of -1 a role without object; neither order of
+the roles can be told from a file. They have no scores of actions alone.
 
 The list that QPIC's evaluator holds (`self.preds`, saved by many forks) is CDN's without file names: its items are then
 in the order of the ground truth, which `--image-list` gives.
@@ -21,16 +21,15 @@ interaction uses is left out and counted. Scores may exceed 1; exact duplicates 
 scores up by equality).
 
 `write` gives the list of `cdn` as plain JSON (`--to cdn-json`), and ground truth in the HOI-A layout (`--to hoia`),
-whose objects count from 1 in a dataset without COCO's ids or a numbering of its own, and whose triplets also have
-their interaction from 1 (`hoi_category_id`, for GEN-VLKT and HOICLIP); `--to corre` (correspondence.py) writes what
-loaders need beside it. `read` raises `DataError` naming the item, from [0].
-"""
+whose objects count from 1 in a dataset without COCO's ids or a numbering of its own, and whose triplets also have their
+interaction from 1 (`hoi_category_id`, for GEN-VLKT and HOICLIP); `--to corre` (correspondence.py) writes what loaders
+need beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -46,7 +45,6 @@ from hoicli.converters.context import (
     image_record,
     pick_keys,
     require_scores,
-    unknown_number,
 )
 from hoicli.converters.hoi_layouts import (
     BOX_KEYS,
@@ -147,15 +145,6 @@ def read(source: Source, context: Context) -> Iterator[Record]:
     reader.announce_low_numbers(source.name)
 
 
-class _Interactions(NamedTuple):
-    """The interactions of one image. rows: as the file has them. image: the image's file name. field: the key under
-    which the item has them, for messages."""
-
-    rows: list[dict[str, Any]]
-    image: Any
-    field: str
-
-
 class _ItemReader:
     """Makes the records of a file's items, which are in the layout of the file's format.
 
@@ -191,7 +180,7 @@ class _ItemReader:
             raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco-list')} or ppdm-vcoco-list", field=".file_name")
         boxes = self._boxes(item[box_key], f".{box_key}")
         labels = [] if self._classless else self._labels(item[box_key], f".{box_key}")
-        hois = self._triplets(_Interactions(item[hoi_key], name, f".{hoi_key}"), boxes, labels)
+        hois = self._triplets(item[hoi_key], boxes, labels, name, f".{hoi_key}")
         if self._classless:  # the label of a box then comes from the interactions that it is in
             self._verbs_seen.update(hoi["verb"] for hoi in hois)
             return _classify_boxes(name, boxes, hois, self._context)
@@ -227,13 +216,12 @@ class _ItemReader:
         ]
 
     def _triplets(
-        self, interactions: _Interactions, boxes: list[list[Any]], labels: list[str | None]
+        self, rows: list[dict[str, Any]], boxes: list[list[Any]], labels: list[str | None], image: Any, field: str
     ) -> list[dict[str, Any]]:
         """Return the triplets of an item's interactions; those that point at no box are left out and counted.
 
         boxes, labels: of the item. The verb of a triplet is (verb, object) if boxes have no class. A file has hundreds
         of thousands of interactions, so the usual values are handled here, and a function is called only for others."""
-        rows, image, field = interactions
         roles, scored, verb_key = self._roles, self._layout.scored, self._layout.verb
         verb_of: Mapping[int, Any] = self._verbs.names
         triplets, count = [], len(boxes)
@@ -267,19 +255,20 @@ class _ItemReader:
         return triplets
 
     def _leave_out_stray(self, pair: tuple[int, int], boxes: list[list[Any]], field: str, image: Any) -> None:
-        """Count an interaction as left out because it points at no box of its image. Raise `DataError` in a format
-        where this is not known to happen (`Layout.strays`)."""
+        """Count an interaction that points at no box; raise `DataError` unless the layout has `strays`."""
         subject, object_ = pair
         if not self._layout.strays:
             key, index = ("object_id", object_) if 0 <= subject < len(boxes) else ("subject_id", subject)
-            raise unknown_number(index, len(boxes), f"{field}.{key}", holder=f" in {image}")
+            raise DataError(
+                f"id {index}, but there are {len(boxes)} in {image}, counted from 0", field=f"{field}.{key}"
+            )
         what = "that point beyond the boxes of their image"
         if subject < 0 or (object_ < 0 and not self._roles):
             what = "without a subject or an object (index -1)"
         self._context.drop(f"interactions {what}", f"{self._context.place}{field}")
 
     def announce_low_numbers(self, file: str) -> None:
-        """Add a note if all interactions of a file without boxes' classes are numbered as low as verbs are."""
+        """Add a note if the interactions of a file whose boxes have no class are numbered as low as verbs."""
         verb_count = len(self._context.vocabulary.verbs)
         numbers_seen = (number for number, pair in self._verbs.names.items() if pair in self._verbs_seen)
         highest = max(numbers_seen, default=verb_count)
@@ -312,10 +301,7 @@ def _announce(source: Source, layout: Layout, context: Context) -> None:
 
 
 def _classify_boxes(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]], context: Context) -> Record:
-    """Return the record of an image whose file states no classes for its boxes: they come from its interactions. Boxes
-    that no interaction uses are left out and counted.
-
-    hois: their "verb" is (verb, object label)."""
+    """Return the record of an image whose boxes get their classes from its interactions. Others are counted."""
     used, table = set[int](), BoxTable(context.subject)
     for hoi in hois:
         verb, label = hoi.pop("verb")
@@ -366,8 +352,8 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _usual_objects(layout: Layout, context: Context) -> dict[int, int]:
-    """Return the 0-based id of the object that each number which a layout writes means, without a `numbering`. They are
-    COCO's ids or, of objects that are not COCO's, count from 1, as a note says."""
+    """Return the 0-based id of the object for each number that a layout writes, without a `numbering`. They are COCO's
+    ids or, of objects that are not COCO's, count from 1, as a note says."""
     vocabulary = context.vocabulary
     if layout.objects != "coco-id":
         return {}

@@ -31,8 +31,7 @@ def identify_images(records: Records, context: Context, taken: Set[str] = frozen
     """Yield (file, record) with the image ids that --id asks for (`context.id_rule`). Without --id, an image keeps its
     id, unless images in different folders have the same base name: then its id is the path of its file.
 
-    taken: the ids of the records that were yielded before and found valid; the caller adds to this set meanwhile. An
-    error goes to the context's policy."""
+    taken: ids yielded before, to which the caller adds meanwhile. An error goes to the context's policy."""
     if not context.id_rule:
         yield from _resolve_same_names(records, context, taken)
     for file, record in records:
@@ -161,8 +160,7 @@ def images_by_position(count: int, what: str, source: Source, context: Context) 
 
 
 def _listed_images(source: Source, context: Context) -> Records:
-    """Return (file, record) of each image in the file of --image-list, with the ids that `identify_images` gives.
-    Ground truth is read with settings of its own."""
+    """Return (file, record) of each image in the file of --image-list, which is read with settings of its own."""
     if source.kind == "unknown" and source.path != "-":
         names = [_listed_name(line) for line in source.lines()]
         records: Iterator[Record] = iter([{"image_id": image_id_of(name), "file_name": name} for name in names])
@@ -171,7 +169,9 @@ def _listed_images(source: Source, context: Context) -> Records:
         list_format = run_step(partial(detect, source), source)
         dataset = FORMATS[list_format].dataset  # may differ from the converted file's
         vocabulary = load(dataset) if dataset else context.vocabulary
-        settings = replace(context, vocabulary=vocabulary, format=list_format, notes=[], dropped={}, options={})
+        settings = replace(
+            context, vocabulary=vocabulary, format=list_format, notes=[], dropped={}, options={}, left_out_file=""
+        )
         is_own = list_format == "records"
         records = own.images(source, settings) if is_own else FORMATS[list_format].read(source, settings)
     return identify_images(((source.name, record) for record in records), settings)
@@ -214,9 +214,8 @@ class NumberedImages:
     @cached_property
     def _image_id_of(self) -> Mapping[int, str]:
         """Return the image id of each image number. Numbers are the `img_id`s in --image-list; without these, those at
-        the end of its names (12 of img_12); without a list, those of HICO-DET's test images, or in another
-        dataset those of the command's ground truth, and a note says so. Raises `DataError` if two images have one
-        number, or if nothing says what numbers mean."""
+        the end of its names (12 of img_12); without a list, those of HICO-DET's test images, or in another dataset
+        those of the command's ground truth, and a note says so. Raises `DataError` without them."""
         context = self._context
         if not context.vocabulary.test_images and take_truth_as_list(context) == arg("gt"):
             context.announce(

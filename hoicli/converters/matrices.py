@@ -1,6 +1,5 @@
 """Predictions in matrices whose images have no names: the n-th column or row is the n-th image of --image-list, or of
-HICO's test list (list_test of anno.mat) if there are as many; a note says which. The readers raise `DataError` that
-names the file and the place.
+HICO's test list (list_test of anno.mat) if there are as many; a note says which.
 
 mat: the files of UPT, PViC, SCG and their forks for the official MATLAB evaluation, a folder of 80.
 
@@ -29,8 +28,7 @@ image-scores: HICO's image-level predictions, a score of each of 600 classes for
 .mat file, images by classes (or classes by images, as anno_test is). Classes are in HICO's order. Any finite number is
 a score, higher is better. A record has a box for a person and one for each object, all alike: they stand for the whole
 image and mean nothing, as the caveat `whole_image` says. Protocols that look at boxes refuse it; `hico-image` and
-`hico-image-ko` do not look.
-"""
+`hico-image-ko` do not look."""
 
 from __future__ import annotations
 
@@ -105,8 +103,7 @@ def read_cells(source: Source, context: Context) -> Iterator[Record]:
 
 
 def read_rows(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image with a detection, by ascending number, from a folder of detections_01.mat to
-    _80.mat with a row for each detection."""
+    """Yield one record for each image with a detection, by ascending number, from a folder of files of flat rows."""
     numbered_images = NumberedImages(source, context)
     paths = _paths(source, context.vocabulary)
     rows, interaction, image_number = _read_files(paths, source, context, partial(_read_flat_file, context=context))
@@ -128,8 +125,7 @@ or as the file's number."""
 def _read_files(
     paths: Sequence[Path], source: Source, context: Context, read_file: Callable[[Path, list[int]], Detections]
 ) -> Detections:
-    """Return the detections in the files of all objects, whose interactions ascend. read_file: returns those in a file,
-    for the ids of its object's interactions."""
+    """Return the detections of all objects, by interaction. read_file: gets a path, and ids of interactions."""
     interactions_of_objects = [context.vocabulary.interactions_of(name) for name in context.vocabulary.objects]
     parts = []
     with Progress(source.name, total=len(paths), unit="file") as progress:
@@ -143,8 +139,7 @@ def _read_files(
 def _records(
     detections: Detections, heads: Sequence[Record | None], source: Source, context: Context, **further_keys: Any
 ) -> Iterator[Record]:
-    """Yield the record of each image, with its triplets by interaction. heads: for each image the keys that say which
-    it is, None to leave it out. further_keys: written last."""
+    """Yield the record of each image, by interaction. heads: keys of each record, None to leave it out."""
     rows, interaction, image = detections
     if not len(rows):
         context.announce(f"{source.name}: every cell is empty, there is no detection at all; did what wrote it fail?")
@@ -259,9 +254,8 @@ def _read_flat_file(path: Path, interactions: Sequence[int], context: Context) -
                 cell = cells[column * count + row]  # MATLAB stores cells column by column
                 numbers += map(float, _flat_cell(cell, width, path, f"{VARIABLE}{{{row + 1},{column + 1}}}"))
             if not numbers[8].is_integer() or abs(numbers[8]) > LARGEST:
-                raise DataError(
-                    f"{numbers[8]:g} is no image number", place=str(path), field=f"{VARIABLE}{{{row + 1},3}}"
-                )
+                field = f"{VARIABLE}{{{row + 1},3}}"
+                raise DataError(f"{numbers[8]:g} is no image number", place=str(path), field=field)
             if numbers[9] not in range(len(interactions)):
                 problem = f"interaction {numbers[9]:g}, but the object has {len(interactions)}, counted from 0"
                 raise DataError(problem, place=str(path), field=f"{VARIABLE}{{{row + 1},4}}")
@@ -297,8 +291,7 @@ def is_scores(source: Source) -> bool:
 
 
 def read_scores(source: Source, context: Context) -> Iterator[Record]:
-    """Yield one record for each image in a matrix of scores of whole images, with a triplet for each of HICO's 600
-    classes. Its boxes are all alike and mean nothing."""
+    """Yield one record for each image in a matrix of scores, with a triplet for each of HICO's 600 classes."""
     scores = _scores(source)
     names = images_by_position(len(scores), "rows", source, context)
     vocabulary = context.vocabulary

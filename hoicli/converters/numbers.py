@@ -18,8 +18,7 @@ _DIGITS = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
 
 def whole_number(value: Any, field: str) -> int:
     """Return a value from a file as an integer; it may be an int, a NumPy integer, a float without a fraction, or text
-    of digits. Raises `DataError` that names the field for anything else: int() alone would read 0.9 as 0, "1_0" as 10
-    and true as 1."""
+    of digits. Raises `DataError` for others: int() would read 0.9 as 0, "1_0" as 10 and true as 1."""
     if type(value) is int:
         return value
     try:

@@ -10,13 +10,12 @@ instances_vcoco_*.json            COCO's boxes with x2 = x + w, y2 = y + h (0-ba
                                   the conversion and the records say so (caveat `pairs_only`).
 
 Numbers count from 0 in the file's own tables: HICO-DET's objects are in alphabetical order in branch `main` and in
-COCO's in branch `class`. Equal boxes of one label are merged. `read` raises `DataError` naming the item, from [0].
+COCO's in branch `class`. Equal boxes of one label are merged.
 
 `write` gives instances_*.json (`--to pocket`) with alphabetical objects, as branch `main` and SCG have them, or with
 `--to-object-order coco` in COCO's order, as the commits of hicodet that UPT, PViC and ADA-CM load; each project takes
 the other's numbers for its own, so a note names the order. In a dataset of the user's boxes are as its `box` says. What
-it has no place for is counted: boxes without a pair, labels of subjects, pairs that are no class.
-"""
+it has no place for is counted: boxes without a pair, labels of subjects, pairs that are no class."""
 
 from __future__ import annotations
 
@@ -105,8 +104,7 @@ def _pairs(
 ) -> dict[str, Any]:
     """Return the boxes, labels and triplets of an image under the keys that they have in a record.
 
-    columns: the persons' boxes, the objects' boxes, the numbers of the objects' classes, and those of the verbs.
-    fields: the names of the last two."""
+    columns: boxes of persons and objects, numbers of objects' classes and of verbs. fields: names of the last two."""
     table = BoxTable(subject)
     for person, other, class_number, verb_number in zip(*columns, strict=True):
         boxes = corners(person, ".boxes_h", shift), corners(other, ".boxes_o", shift)

@@ -38,8 +38,7 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
     """Convert files to records, keep these as the ground truth called `name`, and return the path of the kept file.
 
     name: DATASET:PART; only a part "train" takes the training split of files that hold both. dataset, source_format: as
-    --dataset and --from. Raises `UsageError` for a malformed name, and `DataError` for files that `convert` refuses,
-    that are predictions, or that hold no image."""
+    --dataset and --from. Raises `UsageError` for a malformed name, and `DataError` for other files."""
     if NAME.fullmatch(name) is None:
         raise UsageError(f"{name!r} is no name of ground truth; give DATASET:PART, such as hico:test or mine:val")
     prefix = name.partition(":")[0]
@@ -141,8 +140,7 @@ def checksum(path: Path, like: str) -> str:
 
 
 def rows() -> list[Row]:
-    """Return a row for each set of ground truth, first the published ones, then those that the user added. The path is
-    None for a set that is not kept."""
+    """Return a row for each set of ground truth, the published ones first; its path is None if it is not kept."""
     files = {f"{path.parent.name}:{path.stem}": str(path) for path in sorted(folder().glob("*/*.jsonl"))}
     path_by_name = {name: path for name, path in files.items() if NAME.fullmatch(name)}
     published: list[Row] = []

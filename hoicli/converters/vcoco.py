@@ -10,8 +10,7 @@ vsrl: vcoco_{train,val,trainval,test}.json with COCO's instances file and the sp
 Boxes are COCO's [x, y, w, h], 0-based, and become x2 = x + w - 1, y2 = y + h - 1, clipped to the image, as the official
 evaluator has them; boxes that it leaves out (no area, marked `ignore`) are left out here. Every COCO box of an image is
 kept; a person missing in VSRL is `annotated: false`, and ignored in matching. Each action of a person gives one triplet
-for each role, with a null object if the role has none. Image ids are COCO's numbers. The reader raises `DataError`.
-"""
+for each role, with a null object if the role has none. Image ids are COCO's numbers."""
 
 from __future__ import annotations
 
@@ -97,11 +96,10 @@ def _actions(vsrl: Source, context: Context) -> tuple[dict[int, list[Action]], l
 
 
 def _people_of_action(item: Any, roles_of: Mapping[str, tuple[str, ...]]) -> list[tuple[int, int, Action | None]]:
-    """Return (image id, annotation id, action) of each person that the file lists under one action; the action is None
-    for a person who does not do it.
+    """Return (image id, annotation id, action) of each person listed under one action, None for no action.
 
-    item: its lists have one value for each person. Only role_object_id has several: first those of all people for the
-    agent, then those for each further role."""
+    item: its lists have one value for each person. Of role_object_id, the agent's (each person's own annotation) come
+    first, then those for each role."""
     verb = normalise(str(item["action_name"]))
     if verb not in roles_of:
         raise DataError(f"{verb!r} is no V-COCO action", field=".action_name")

@@ -16,8 +16,7 @@ statement, the record lists it: `"left_out": [{"subject": 0, "verb": "hold", "ro
 itself).
 
 Writing (`--to vcoco-pkl`) gives one dictionary for each subject box; if a subject has several objects for one role,
-more dictionaries follow. Roles without object are written as NaN. The readers raise `DataError`.
-"""
+more dictionaries follow. Roles without object are written as NaN."""
 
 from __future__ import annotations
 
@@ -130,8 +129,7 @@ class _DetectionReader:
 
 
 def _derivable(left_out: list[dict[str, Any]], hois: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the statements that a reader of this image would else derive: an action without a score, of which the same
-    person has a role with one."""
+    """Return what a reader would else derive: an action without a score whose person has a role of it with one."""
     with_role = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
     return [item for item in left_out if "role" not in item and (item["subject"], item["verb"]) in with_role]
 

@@ -66,8 +66,7 @@ class Cells:
 
 
 class _Tasks(NamedTuple):
-    """What the repairs of cells change, class by class: a task is one cell with one class whose AP its repair may
-    change.
+    """What the repairs of cells change: a task is one cell with one class whose AP its repair may change.
 
     cells, classes [J]: the cell and the class of each task. inserted, removed: the true positives that tasks add and
     the predictions that they take away, ascending; each is written as one number, the task times `Repaired._width` plus
@@ -128,8 +127,7 @@ class Repaired:
         return ranked_ap(self._hit_rank, self._hit_bounds, self._positives, self._protocol)[0]
 
     def cells(self, confusions: KindConfusions, names: int) -> Cells:
-        """Return the cells of the confusion matrix of verbs, or of objects, with the gain of repairing each. names: how
-        many verbs, or objects, there are."""
+        """Return the cells of the confusion matrix, with the gain of repairing each. names: how many there are."""
         width = names + 1
 
         def key_of(true: Ints, predicted: Ints) -> Ints:
@@ -164,11 +162,11 @@ class Repaired:
         return means
 
     def _tasks(self, confusions: KindConfusions, cells: Ints, key_of: Callable[[Ints, Ints], Ints]) -> _Tasks:
-        """Return what the repair of each cell inserts, removes and no longer counts, class by class.
+        """Return what the repair of each cell inserts, removes and no longer counts. cells, key_of: as in `_gains`.
 
         A fix turns a prediction into the true positive of a ground truth of its class, in place of the one that it had
         (`former_hit`); a drop removes a wrong prediction; ground truth of which nothing is predicted no longer counts.
-        cells [K]: the keys of the cells, which `key_of` makes from annotated and predicted names."""
+        """
         columns, classes = self._columns, len(self._positives)
 
         def task_keys(cell_keys: Ints, class_numbers: Ints) -> Ints:
@@ -270,8 +268,7 @@ class Confused:
         }
 
     def panels(self, cells: Mapping[str, Cells]) -> Iterator[Panel]:
-        """Yield a heat map for each kind ("verb", "object"), which shows which annotated name is taken for which other
-        name. cells: what `cells` returns."""
+        """Yield a heat map for each kind, which shows which annotated name is taken for which other name."""
         for kind, matrix in cells.items():
             is_confusion = (matrix.true != NOTHING) & (matrix.predicted != NOTHING) & (matrix.true != matrix.predicted)
             share = 100 * (matrix.count / matrix.totals())
@@ -283,9 +280,7 @@ class Confused:
 
     def rows(self, cells: Mapping[str, Cells], *, top: int | None, tags: Mapping[str, str]) -> Iterator[Row]:
         """Yield the result rows of the cells that `rank_cells` chooses, kind by kind: the count of each cell, its share
-        of its row (column, if nothing is annotated) and, off the diagonal, the mAP that its repair would add, in %.
-
-        cells: what `cells` returns. top: how many cells to choose, None for all. tags: tags for every row."""
+        of its row (column, if nothing is annotated) and, off the diagonal, the mAP that its repair would add, in %."""
         tagged = {**({"model": self.name} if self.tagged else {}), **tags, **dict(self.protocol.view)}
         common_keys = row_ends(self.protocol.name, tagged, self.settings)
         subsets = subset_classes(self.vocabulary, self.protocol)
@@ -317,8 +312,7 @@ class Confused:
 
 
 class Confusing:
-    """Gathers the confusions of one model, batch by batch in any order. It is a `Collector`: `match_and_diagnose` hands
-    it every matched batch."""
+    """Gathers the confusions of one model, as a `Collector`: `match_and_diagnose` hands it every matched batch."""
 
     def __init__(self, truth: GroundTruth, protocol: Protocol, *, objects: bool = True) -> None:
         """Start with no batch. objects: also gather the confusions of objects, if the protocol compares labels."""
@@ -341,10 +335,8 @@ class Confusing:
         return {"_parts": self._parts}
 
     def find_confusions(self, name: str, listed: Listed, settings: Settings, *, tagged: bool) -> Confused:
-        """Return the confusions of all batches, and of the images that no batch had.
-
-        name: the model; tagged: whether rows name it; listed: the predictions that were added; settings: what
-        signatures state besides the ground truth and the protocol."""
+        """Return the confusions of all batches, and of the images that no batch had. settings: what signatures state
+        besides the ground truth and the protocol."""
         truth, view = self._truth, self._protocol
         signed = {"data": truth.vocabulary.signed, **settings, **truth.settings(view), **view.settings()}
         whole = ConfusionColumns.join([*self._parts, ConfusionColumns.unseen(truth, view, listed.image_ids)])
@@ -375,10 +367,8 @@ def confused_models(
     policy: ErrorPolicy,
     views: Views = ALONE,
 ) -> list[Confused]:
-    """Return the confusions of each model under each view: each threshold and each part of a slice in `views`.
-
-    filters: which predictions are left out before matching; policy: what to do about bad lines. Raises `UsageError` for
-    slices of classes, `DataError` for a bad stream."""
+    """Return the confusions of each model under each view: each threshold and each part of a slice in `views`. Raises
+    `UsageError` for slices of classes, `DataError` for a bad stream."""
     if views.of_classes:
         names = ",".join(slice_.name for slice_ in views.of_classes)
         raise UsageError(f"{arg('slice', names)}: of classes, which confusions join; use people, pairs or a file")

@@ -39,10 +39,11 @@ from hoicli.diagnosis.error_types import (
     members,
     predictions_that_fit,
 )
-from hoicli.diagnosis.located import Located, actions
+from hoicli.diagnosis.located import Located
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records.kit import Bools, Ints, run_starts, starts_of
+from hoicli.records.scenes import class_actions
 from hoicli.vocabulary.labels import Vocabulary
 
 NOTHING = -1
@@ -56,13 +57,11 @@ class KindConfusions:
     """The confusions of verbs, or of objects, in some images, as columns. Names are numbers, NOTHING for none.
 
     true, predicted [U]: the annotated and the predicted name of each unit, which is a ground-truth triplet (for verbs)
-    or an annotated pair of boxes (for objects). unannotated [L]: the names that were predicted where nothing is
-    annotated.
+    or an annotated pair of boxes (for objects). unannotated [L]: the names predicted where nothing is annotated.
 
-    The other columns say what the repair of each cell (annotated name, predicted name) does. Prediction fix_row [F]
-    becomes the true positive of ground truth fix_truth, in the cell (fix_true, fix_predicted). Prediction drop_row [D]
-    is dropped, in the cell (drop_true, drop_predicted). Ground truth missed [M] no longer counts, in the cell
-    (missed_true, NOTHING)."""
+    The other columns say what the repair of each cell does. Prediction fix_row [F] becomes the true positive of ground
+    truth fix_truth, in the cell (fix_true, fix_predicted). Prediction drop_row [D] is dropped, in the cell (drop_true,
+    drop_predicted). Ground truth missed [M] no longer counts, in the cell (missed_true, NOTHING)."""
 
     true: Ints
     predicted: Ints
@@ -83,8 +82,7 @@ class ConfusionColumns:
     """The confusions of a model in some images.
 
     counted, hit [T]: whether each prediction counts, and whether it is a true positive; truth_class [G]: the class of
-    each ground truth; true_positive [G]: the prediction that is its true positive, else -1. kinds: the confusions by
-    kind, "verb" and perhaps "object"."""
+    each ground truth; true_positive [G]: its true positive, else -1. kinds: "verb" and perhaps "object"."""
 
     counted: Bools
     hit: Bools
@@ -136,8 +134,7 @@ class ConfusionColumns:
 
     @classmethod
     def unseen(cls, truth: GroundTruth, protocol: Protocol, images_seen: Iterable[str]) -> ConfusionColumns:
-        """Return the confusions of the images without predictions, where all ground truth is missed. images_seen: the
-        ids of the images that have predictions."""
+        """Return the confusions of the images without predictions (not among `images_seen`): all is missed."""
         scenes, (image_ids, image, rows) = truth.scenes, truth.unseen(protocol, images_seen)
         none, never = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
         located = Located(  # matched images with ground truth and no predictions
@@ -156,7 +153,7 @@ class ConfusionColumns:
             truth_interaction=scenes.interaction[rows],
             box_match=none,
             truth_box_match=none,
-            action_of=actions(truth.vocabulary),
+            action_of=class_actions(truth.vocabulary),
         )
         # There is no predicted box, so this function of boxes is only ever called with empty columns.
         return cls.from_batch(located, truth.vocabulary, None if protocol.person_first else lambda box, _: box < 0)
@@ -320,8 +317,7 @@ class _Claims(NamedTuple):
 
 
 def _predicted_pairs(located: Located, typed: Typed, object_of: Ints) -> _PredictedPairs:
-    """Return the predicted pairs of boxes of a batch, with the best prediction and the object of each. object_of [C]:
-    the object of each class."""
+    """Return the predicted pairs of boxes of a batch, with the best prediction and the object of each."""
     counted = np.flatnonzero(typed.error != NOT_COUNTED)
     group = typed.group_of[counted]
     position = _best_candidates(group, counted, located, len(typed.type_of_group))
@@ -390,8 +386,7 @@ def _object_fixes(located: Located, confusing: _Drops, units: _Units) -> _Fixes:
 
 
 def _stray_pairs(predicted: _PredictedPairs, claims: _Claims) -> _Strays:
-    """Return the predicted pairs whose object box is wrong and whose object is confused with no annotated one, with
-    their predictions."""
+    """Return the predicted pairs, with their predictions, whose wrong object is confused with no annotated one."""
     claiming = np.zeros(len(predicted.best), dtype=bool)
     claiming[claims.group] = True
     stray = np.flatnonzero(predicted.is_astray & ~claiming)

@@ -19,7 +19,7 @@ from hoicli.diagnosis.repair_assignment import SIGNATURES, ErrorTypes, Reading, 
 from hoicli.diagnosis.repairs import Diagnosis, OracleResult
 from hoicli.evaluation.coverage import Coverage, check_counted
 from hoicli.evaluation.evaluating import gather_in_parallel, matched_batches
-from hoicli.evaluation.evaluation_rows import RECALL, class_subsets
+from hoicli.evaluation.evaluation_rows import RECALL, class_keys
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.match_stream import MatchedView
@@ -66,8 +66,7 @@ class Gathered:
     """What one pass over a model's predictions gathered, once they are matched with the ground truth.
 
     tally: the outcomes, from which mAP is computed. diagnoses: the error types under each view, which is the protocol
-    at one threshold or on one part of the data. coverage: which images have predictions. collected: the `Collector` of
-    each view that has one."""
+    at one threshold or on one part of the data. coverage: which images have predictions. collected: the collectors."""
 
     tally: Tally
     diagnoses: list[Diagnosis]
@@ -94,18 +93,17 @@ def match_and_diagnose(
     collector: Callable[[Protocol], Collector | None] = lambda _: None,
     diagnosed: bool = True,
 ) -> Gathered:
-    """Match a model's predictions in one pass, for which a large file is split among processors, and return what was
-    gathered.
+    """Match a model's predictions in one pass, shared by processes for a large file, and return what was gathered. The
+    caller reports the coverage.
 
-    protocols: those to tally outcomes by, for mAP. views: those (a protocol at one threshold or on one part of the
-    data) to diagnose errors by, if `diagnosed`, and to collect for. reading: how repairs are assigned. collector: makes
-    the collector of a view, or returns None to keep nothing of it. The caller reports the coverage."""
+    protocols: those to tally outcomes by, for mAP. views: those to diagnose errors by, if `diagnosed`, and to collect
+    for. collector: makes the collector of a view, or returns None to keep nothing of it."""
     classes = len(truth.vocabulary.interactions)
     tallied = {protocol.key for protocol in protocols}
     matched_by = [*protocols, *(view for view in views if view.key not in tallied)]
 
     def gather(part: Iterable[Line], shared: ErrorPolicy) -> Gathered:
-        """Return what is gathered from a part of the lines. shared: the policy for bad lines, shared by all parts."""
+        """Return what is gathered from a part of the lines."""
         tally = Tally(protocols, classes)
         diagnoses = [Diagnosis(view, classes, tally.listed, reading) for view in views if diagnosed]
         collectors = [collector(view) for view in views]
@@ -147,8 +145,7 @@ def diagnosis_rows(
 
     per_class: also yield count, AP and delta_AP of each class, and mean_max_recall. order: oracles to apply one after
     another; then rows progressive_mAP have the mAP after each step, and progressive_delta_mAP what the step adds. part:
-    the classes that counts and means are over (None: all); a subset without any of them has no rows. settings, tags:
-    what the signatures state, and the rows' tags.
+    the classes that counts and means are over (None: all); a subset without any of them has no rows.
 
     A count's subset is that of the predicted class, for missed_gt that of the annotated one; its n is how many triplets
     are predicted there, for missed_gt annotated."""
@@ -186,8 +183,7 @@ _UNITS = {**dict.fromkeys(ERRORS, "predictions"), MISSED: "triplets"}
 
 
 def _counts(counts: Mapping[str, Ints], positives: Ints, subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
-    """Yield how often each error type occurs in each subset. counts: for each error type its count [C] per class;
-    positives [C]: the ground truths of each class; subsets: the classes of each; common: keys for every row."""
+    """Yield how often each error type occurs in each subset. counts, positives: [C] by class."""
     predicted = np.sum([counts[name] for name in ERRORS], axis=0)  # [C] predictions of each class that have a type
     for error in _UNITS:
         for subset, classes in subsets.items():
@@ -200,8 +196,7 @@ def _means(
     results: list[OracleResult], subsets: Mapping[str, Ints], common: Row, *, recall: bool = False
 ) -> Iterator[Row]:
     """Yield the mAP of each subset without an oracle and under each one, with the difference. results: the first is
-    without an oracle ("none"); with `recall` it also has a row of the mean maximal recall. common: the keys that all
-    rows share (protocol, tags, signature)."""
+    without an oracle ("none"); with `recall` it also has a row of the mean maximal recall."""
     ap_without_oracle = {mean.subset: mean.ap for mean in results[0].means(subsets)}
     for result in results:
         for subset, ap, max_recall, classes in result.means(subsets):
@@ -218,8 +213,7 @@ def _means(
 
 def _steps(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row) -> Iterator[Row]:
     """Yield the mAP of each subset after each step of a progression of oracles, and what the step adds to it (Diag-HOI
-    Eq. 5). results: the first is without an oracle ("none") and has no rows, each other one adds its oracle. common:
-    the keys that all rows share."""
+    Eq. 5). results: the first is without an oracle ("none") and has no rows, each other one adds its oracle."""
     last_ap: dict[str, float | None] = {}
     for step, result in enumerate(results):
         for subset, ap, _, classes in result.means(subsets):
@@ -233,22 +227,13 @@ def _steps(results: list[OracleResult], subsets: Mapping[str, Ints], common: Row
 
 
 def _classes(
-    diagnosis: Diagnosis,
-    vocabulary: Vocabulary,
-    counts: Mapping[str, Ints],
-    results: list[OracleResult],
-    common: Row,
+    diagnosis: Diagnosis, vocabulary: Vocabulary, counts: Mapping[str, Ints], results: list[OracleResult], common: Row
 ) -> Iterator[Row]:
     """Yield the rows of each class that has ground truth: counts of its error types, its AP without and with each
-    oracle, and the differences. counts: for each error type its count [C] per class; results: the first is without an
-    oracle; common: the keys that all rows share."""
-    subset_of = class_subsets(vocabulary, diagnosis.protocol)
-    positives = diagnosis.positives
+    oracle, and the differences. results: the first is without an oracle."""
+    keys_of_class, positives = class_keys(vocabulary, diagnosis.protocol), diagnosis.positives
     for number in np.flatnonzero(positives).tolist():
-        verb, name = vocabulary.interactions[number]
-        # qualifier: "object" or "role", the key that names a class together with the verb
-        named = {"subset": subset_of.get(number, "full"), "verb": verb, vocabulary.qualifier: name}
-        n = int(positives[number])
+        named, n = keys_of_class[number], int(positives[number])
         for error, unit in _UNITS.items():
             yield _row("count", {**named, "error": error}, int(counts[error][number]), n, common, unit)
         for result in results:
@@ -263,8 +248,8 @@ class DiagnosedModel:
     """A model's diagnosis under one view: the protocol at one threshold or on one part of the data.
 
     name, tagged: the model, and whether rows name it (as the tag `model`). settings: what signatures state. plotted:
-    the rows that `rows` made last, without those of `slices`, which are `plotted_parts`. slices: slices of classes,
-    whose parts get rows too."""
+    the rows that `rows` made last, without those of `slices`, which are `plotted_parts`. slices: of classes; their
+    parts get rows too."""
 
     name: str
     tagged: bool
@@ -286,8 +271,7 @@ class DiagnosedModel:
         return [row | {"model": self.label} for row in rows]
 
     def rows(self, *, per_class: bool, order: Sequence[str], tags: Mapping[str, str]) -> list[Row]:
-        """Return the result rows (`diagnosis_rows`), followed by those of each part of `slices`; keep the former in
-        `plotted`. order: oracles to apply one after another."""
+        """Return the result rows (`diagnosis_rows`), followed by those of each part of `slices`, and keep both."""
         view = dict(self.diagnosis.protocol.view)
         tags = {**({"model": self.name} if self.tagged else {}), **tags, **view}
         rows_of = partial(diagnosis_rows, self.diagnosis, self.vocabulary)
@@ -312,11 +296,8 @@ def diagnose_models(
     second_protocol: Protocol | None = None,
 ) -> list[DiagnosedModel]:
     """Return the diagnosis of each model under each view (threshold and part of the data). Models are predictions with
-    ground truth, or match records with or without it, whose views were chosen when they were matched.
-
-    settled: what the options chose; filters: which predictions are left out before matching; policy: what to do about
-    bad lines; reading: how repairs are assigned. second_protocol: another to diagnose by in the same pass, which match
-    records do not have. Raises `DataError` for a bad stream."""
+    ground truth, or match records with or without it, whose views were chosen when they were matched. second_protocol:
+    another to diagnose by in the same pass, which match records do not have. Raises `DataError` for a bad stream."""
     diagnosed = []
     vocabulary, protocol, truth = settled.vocabulary, settled.protocol, settled.truth
     protocol_views = settled.views.diagnosis_views(protocol)

@@ -79,8 +79,7 @@ def _check_diagnosable(protocol: Protocol, dataset: str | None, *, as_released: 
 
 
 def progressive_order(text: str) -> tuple[str, ...]:
-    """Return the oracles that a comma-separated list names, in its order; for `all`, all of them. Raises `UsageError`
-    for an unknown or repeated name."""
+    """Return the oracles that a comma-separated list or `all` names. Raises `UsageError` for a bad or repeated name."""
     if text.strip() == "all":
         return IN_TURN
     names = tuple(name.strip() for name in text.split(","))
@@ -106,8 +105,7 @@ def settle_options(
     views_of: Callable[[Vocabulary], Views],
     protocol: Protocol | None,
 ) -> Settled:
-    """Return the dataset, protocol, views (thresholds and slices) and ground truth that the options choose, before
-    predictions are read.
+    """Return the dataset, protocol, views (thresholds and slices) and ground truth that the options choose.
 
     gt: the stream of ground truth, if any. dataset: None for that of the protocol or of the first stream if it holds
     match records, else HICO-DET. views_of: makes the views for a vocabulary. protocol: None for the dataset's usual

@@ -35,7 +35,7 @@ def typed_batches(
     protocol: Protocol | None = None,
 ) -> Iterator[tuple[Batch, Located, ErrorTypes]]:
     """Match a stream of prediction records; yield each batch with its matches and the error type of each prediction.
-    protocol: the protocol to match by, at one threshold and on some part of the data; None for the dataset's own."""
+    protocol: at one threshold and on some part of the data; None for the dataset's own."""
     protocol = protocol or protocol_of(truth.vocabulary)
     for batch, outcomes in matched_batches(lines, truth, [protocol], filters, policy):
         located = locate(batch, outcomes[protocol.key], protocol)
@@ -46,9 +46,7 @@ def emitted_predictions(
     predictions: Predictions, settled: Settled, filters: Filters, policy: ErrorPolicy, reading: Reading = "shared"
 ) -> Iterator[bytes]:
     """Yield a line of JSON for each image: every prediction with its error type and repair, and every ground truth with
-    what became of it (`diagnosis_records`). settled: what the options chose; filters: which predictions are left out
-    before matching; policy: what to do about bad lines; reading: how repairs are assigned. Raises `DataError` for a bad
-    stream, `UsageError` for several thresholds and for slices."""
+    what became of it (`diagnosis_records`). Raises `UsageError` for several thresholds and for slices."""
     vocabulary, protocol, views, truth = settled
     if views.slices or len(views.thresholds.values) > 1:
         raise UsageError(_ONE_VIEW_ONLY)
@@ -58,9 +56,13 @@ def emitted_predictions(
         batches = typed_batches(predictions, truth, filters, policy, reading, protocol)
         typed_images = _with_coverage_report(batches, truth, protocol, filters, predictions.name)
     else:
-        located_batches, (protocol, settings) = _located_matches(predictions, settled, filters, policy)
+        matched: list[Located] = []
+        views_there = each_match(predictions, settled, filters, policy, lambda _, located: matched.append(located))
+        if len(views_there) > 1:
+            raise UsageError(_ONE_VIEW_ONLY)
+        protocol, settings = views_there[0]
         settings = {**settings, **SIGNATURES[reading]}
-        typed_images = ((located, types_of(located, reading)) for located in located_batches)
+        typed_images = ((located, types_of(located, reading)) for located in matched)
     images_seen: set[str] = set()
     for located, types in typed_images:
         images_seen.update(located.image_ids)
@@ -82,8 +84,7 @@ def _with_coverage_report(
     name: str,
 ) -> Iterator[tuple[Located, ErrorTypes]]:
     """Yield the matches and error types of each of the `typed_batches`. After the last one, check that some predictions
-    count, and report on stderr which images have no predictions. protocol: the one they are matched by; name: the name
-    of the stream of predictions, for messages."""
+    count, and report on stderr which images have no predictions. name: of the stream of predictions."""
     # a tally of no protocol: it only counts which predictions have a class
     coverage, tally = Coverage(), Tally([], len(truth.vocabulary.interactions))
     for batch, located, types in batches:
@@ -94,24 +95,8 @@ def _with_coverage_report(
     coverage.report(truth, [protocol], name)
 
 
-def _located_matches(
-    predictions: Predictions, settled: Settled, filters: Filters, policy: ErrorPolicy
-) -> tuple[list[Located], tuple[Protocol, dict[str, str]]]:
-    """Read match records; return all batches of them, and the protocol that made them with the settings of its
-    signature. Raises `UsageError` if they are of several thresholds or of slices."""
-    batches: list[Located] = []
-    views = each_match(predictions, settled, filters, policy, lambda _, located: batches.append(located))
-    if len(views) > 1:
-        raise UsageError(_ONE_VIEW_ONLY)
-    return batches, views[0]
-
-
 def diagnosis_records(
-    located: Located,
-    types: ErrorTypes,
-    vocabulary: Vocabulary,
-    settings: Mapping[str, str],
-    protocol: Protocol,
+    located: Located, types: ErrorTypes, vocabulary: Vocabulary, settings: Mapping[str, str], protocol: Protocol
 ) -> Iterator[Record]:
     """Yield a record for each image of a batch: every counted prediction with its error type and the ground truth that
     it repairs, every ground truth with its true positive and its repair, and `settings` as in match records. Indices of
@@ -155,8 +140,7 @@ def diagnosis_records(
 def unseen_records(
     truth: GroundTruth, images_seen: Iterable[str], settings: Mapping[str, str], protocol: Protocol
 ) -> Iterator[Record]:
-    """Yield a record without predictions for each image that has none, in which all ground truth is missed.
-    images_seen: the ids of the images with predictions."""
+    """Yield a record without predictions for each image not among `images_seen`, whose ground truth is missed."""
     image_ids, image, rows = truth.unseen(protocol, images_seen)
     gt_by_image: list[list[Record]] = [[] for _ in image_ids]
     for place, interaction in zip(image.tolist(), truth.scenes.interaction[rows].tolist(), strict=True):

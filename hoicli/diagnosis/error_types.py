@@ -166,8 +166,8 @@ class _GroupFit(NamedTuple):
     """How each group of V-COCO predictions fits each ground truth of its image, K combinations in all.
 
     group [K]: the group. same_person [K]: whether it belongs to the person of the ground truth; same_object: whether
-    its object box matches (where neither has an object: whether the action is the same); same_action: whether its
-    action is the same."""
+    its object box matches (where neither has an object: the action is the same); same_action: whether it has that
+    action."""
 
     group: Ints
     same_person: Bools
@@ -175,8 +175,7 @@ class _GroupFit(NamedTuple):
     same_action: Bools
 
     def holds_somewhere(self, condition: Bools, groups: int) -> Bools:
-        """Return [P] whether `condition` [K] holds for each group and at least one ground truth. groups: how many there
-        are, P."""
+        """Return [P] whether `condition` [K] holds for each of P groups and at least one ground truth."""
         marked = np.zeros(groups, dtype=bool)
         marked[self.group[condition]] = True
         return marked
@@ -194,8 +193,7 @@ def _group_predictions(located: Located, boxes: int) -> tuple[Ints, Ints]:
 
 
 def _matching_objects(located: Located, matches: _BoxMatches, row: Ints, truth: Ints) -> Bools:
-    """Return [K] whether a prediction and a ground truth both have an object, and the boxes match. row, truth [K]: the
-    predictions and the ground truths."""
+    """Return [K] whether a prediction and a ground truth both have an object, and the boxes match."""
     both_have_object = (located.object[row] >= 0) & (located.truth_object[truth] >= 0)
     matching = np.zeros(len(row), dtype=bool)
     matching[both_have_object] = matches(
@@ -242,8 +240,7 @@ def _foremost_predictions(located: Located) -> Bools:
 
 
 def _each_error(located: Located, type_of_boxes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return [T] the type of each prediction. type_of_boxes [T]: the type that its boxes give it, if it belongs to no
-    ground truth of its class."""
+    """Return [T] the type of each prediction. type_of_boxes [T]: if it belongs to no ground truth."""
     error = type_of_boxes.copy()
     error[located.truth >= 0] = DUPLICATE
     error[located.hit] = HIT

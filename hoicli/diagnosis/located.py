@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
 from itertools import chain, product
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, expand_runs, starts_of
 from hoicli.records.parsing import Record
-from hoicli.records.scenes import class_columns
+from hoicli.records.scenes import class_actions
 from hoicli.vocabulary.labels import Vocabulary
 
 MISNAMED = OUTCOME_CODES["subject_not_person"]
@@ -45,9 +44,9 @@ class Located:
     Ground truth that the protocol counts, image by image in annotation order: truth_image, truth_subject, truth_object
     (boxes), truth_interaction [G]. box_match, truth_box_match [K]: each predicted box and ground-truth box that match.
 
-    action_of [C]: `actions` of the vocabulary. person [T], only for a person-first protocol: the ground-truth box of
-    the person that each prediction belongs to, -1 if its subject overlaps nobody enough. misnamed [T]: the predictions
-    that do not count because their subject is no person, None if there are none."""
+    action_of [C]: `class_actions` of the vocabulary. person [T], only for a person-first protocol: the ground-truth box
+    of the person that each prediction belongs to, -1 if its subject overlaps nobody enough. misnamed [T]: the
+    predictions that do not count because their subject is no person, None if there are none."""
 
     image_ids: Sequence[str]
     image: Ints
@@ -82,15 +81,8 @@ class Located:
         return true_positive
 
 
-@cache
-def actions(vocabulary: Vocabulary) -> Ints:
-    """Return the action [C] of each class: its verb, or in a dataset with roles the class (a verb in one role)."""
-    return np.arange(len(vocabulary.interactions)) if vocabulary.roles else class_columns(vocabulary)[0]
-
-
 def locate(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
-    """Return the columns that error types are computed from, for a batch of predictions and the outcomes of matching it
-    by a protocol."""
+    """Return the columns that error types are computed from, for a batch and its outcomes under a protocol."""
     scenes, truth = batch.predictions, batch.truth.scenes
     image, rows = counted_truth(batch, protocol)
     box, truth_box = batch.matched_boxes(protocol)
@@ -110,7 +102,7 @@ def locate(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
         truth_interaction=truth.interaction[rows],
         box_match=box,
         truth_box_match=truth_box,
-        action_of=actions(batch.truth.vocabulary),
+        action_of=class_actions(batch.truth.vocabulary),
         person=batch.found_people(protocol) if protocol.person_first else None,
         misnamed=outcomes.code == MISNAMED,
     )
@@ -160,13 +152,12 @@ def each_match(
     policy: ErrorPolicy,
     add: Callable[[MatchedView, Located], None],
 ) -> list[tuple[Protocol, dict[str, str]]]:
-    """Read match records, hand each batch of them to `add`, and return the views in them, each with the settings of its
-    signature. A view is the protocol at one threshold, on all images or on a part of a slice.
+    """Read match records, hand each batch of them with its view to `add`, and return the views in them, each with the
+    settings of its signature. A view is the protocol at one threshold, on all images or on a part of a slice.
 
-    predictions: the stream of match records. add: is called with the view of a batch and the batch. Records of other
-    protocols are ignored. Raises `DataError` for a bad line, an image twice, a stream without a line of this
-    protocol, or one that lacks records of images. Raises `UsageError` for options that act before matching, and for
-    matches on parts of a slice of triplets."""
+    Records of other protocols are ignored. Raises `DataError` for a bad line, an image twice, a stream without a line
+    of this protocol, or one that lacks records of images. Raises `UsageError` for options that act before matching, and
+    for matches on parts of a slice of triplets."""
     vocabulary, protocol, _, truth = settled
     _refuse_earlier_options(settled, filters)
 
@@ -194,8 +185,7 @@ def each_match(
 
 
 def _refuse_earlier_options(settled: Settled, filters: Filters) -> None:
-    """Raise `UsageError` for options that act before or while predictions are matched, since match records have been
-    matched already."""
+    """Raise `UsageError` for options that act before or while predictions are matched, which match records are."""
     if "noint" in settled.protocol.settings():  # the setting of `--with-no-interaction`
         problem = f"match records leave them out; give the predictions, with {arg('gt')}"
         raise UsageError(f"{arg('with_no_interaction')}: {problem}")
@@ -209,8 +199,7 @@ def _refuse_earlier_options(settled: Settled, filters: Filters) -> None:
 
 
 def _view_settings(view: MatchedView, settled: Settled, name: str, filters: Filters) -> dict[str, str]:
-    """Check that the errors of a view can be diagnosed, and return the settings of its signature. name: of the stream
-    of match records."""
+    """Check that the errors of a view can be diagnosed, and return the settings of its signature."""
     check_diagnosed(view.row)
     view.check_counted(settled.vocabulary, name, allowed=filters.allow_uncounted)
     if settled.truth is not None:
@@ -220,8 +209,7 @@ def _view_settings(view: MatchedView, settled: Settled, name: str, filters: Filt
 
 
 def _is_of_another_protocol(line: Line, protocol: Protocol) -> bool:
-    """Return whether a line is seen, without parsing it, to be of another protocol: `match` writes the protocol's name
-    near its beginning."""
+    """Return whether a line is seen, without parsing it, to be of another protocol, which it names at its beginning."""
     head = line.data[:400]
     start = head.find(b'"protocol":"')
     return start > 0 and not head.startswith(f'"protocol":"{protocol.name}"'.encode(), start)
@@ -285,13 +273,12 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
         "image_ids": [str(record["image_id"]) for record in records],
         "counted": code <= TRUE_POSITIVE,
         "hit": code == TRUE_POSITIVE,
-        "action_of": actions(vocabulary),
+        "action_of": class_actions(vocabulary),
         "misnamed": code == MISNAMED,
     }
     return Located(**(columns if protocol.person_first else columns | {"person": None}))
 
 
 def _shift_index(index: int | None, base: int) -> int:
-    """Return the index in the batch of an item with this index in its image; -1 for None. base: the index in the batch
-    of the image's first item."""
+    """Return the index in the batch of an item with this index in its image, whose first one is `base`; -1 for None."""
     return -1 if index is None else index + base

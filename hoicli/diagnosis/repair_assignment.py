@@ -70,8 +70,7 @@ class ErrorTypes:
 
     @property
     def repair(self) -> Ints:
-        """The prediction [G] that repairs each ground truth, else -1. If several do (which only `independent` allows),
-        one of them."""
+        """The prediction [G] that repairs each ground truth, else -1; of several (by `independent`) one."""
         repair = np.full(len(self.true_positive), -1, dtype=np.int64)
         repairing = np.flatnonzero(self.repairs >= 0)
         repair[self.repairs[repairing]] = repairing
@@ -97,8 +96,7 @@ def _repairs(located: Located, typed: Typed, reading: Reading) -> Ints:
     oracle corrects its error. The module's docstring has the rules.
 
     The ground truths of an image take turns, by class and then as they stand in the record (by `released`, only as they
-    stand in the record). Each takes the best-scored prediction that is left for it; equal scores are ordered in the
-    same way."""
+    stand in the record). Each takes the best-scored prediction that is left for it, equal scores in the same order."""
     as_listed = reading == "released"
     # times 0 if as listed: with one class for all, only the record's order counts
     truth_turn = _turns(located.truth_image, located.truth_interaction * (not as_listed))
@@ -126,8 +124,7 @@ def _repairs(located: Located, typed: Typed, reading: Reading) -> Ints:
 
 def _possible_repairs(located: Located, typed: Typed, turn: Ints, *, as_listed: bool) -> tuple[Ints, Ints]:
     """Return every (ground truth, prediction) of which the prediction could repair the ground truth by its type and
-    ranks above the true positive. turn [T]: the order of predictions of equal score; as_listed: by the rules of the
-    released code."""
+    ranks above the true positive. turn [T]: orders equal scores; as_listed: by the released code."""
     type_of_group = typed.type_of_group[typed.group]
     if as_listed:  # all but true positives repair what has their human box, or if that is wrong their object box
         right_human = np.isin(type_of_group, (INTERACTION, ASSOCIATION, OBJECT_BOX))
@@ -147,8 +144,7 @@ def _possible_repairs(located: Located, typed: Typed, turn: Ints, *, as_listed: 
 
 
 def _turns(image: Ints, class_: Ints) -> Ints:
-    """Return [M] the number of each row within its image, from 0, by class and then as the rows stand. image, class_
-    [M]: the image and the class of each row; images are ascending."""
+    """Return [M] the number of each row within its image, from 0, by class and then as rows stand. Images ascend."""
     order, turn = np.lexsort((class_, image)), np.empty_like(image)  # sorted by image, then by class
     turn[order] = np.arange(len(image)) - np.searchsorted(image, image)
     return turn
@@ -156,9 +152,8 @@ def _turns(image: Ints, class_: Ints) -> Ints:
 
 def _waits(located: Located, typed: Typed, truth: Ints, candidate: Ints, turn: Ints) -> Bools:
     """Return [K] whether each prediction waits before it may repair the ground truth beside it: it is an association
-    error with another verb, and could repair a later ground truth of the image that has its own verb.
-
-    truth, candidate [K]: the possible repairs; turn [G]: the number of each ground truth within its image."""
+    error with another verb, and could repair a later ground truth of the image that has its own verb. turn [G]: the
+    number of each ground truth within its image."""
     is_association = typed.error[candidate] == ASSOCIATION
     action = located.action_of
     same_verb = is_association & (action[located.interaction[candidate]] == action[located.truth_interaction[truth]])

@@ -24,15 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.diagnosis.error_types import (
-    BOTH_BOXES,
-    DUPLICATE,
-    ERRORS,
-    HIT,
-    MISSED,
-    NOT_COUNTED,
-    REPAIRED,
-)
+from hoicli.diagnosis.error_types import BOTH_BOXES, DUPLICATE, ERRORS, HIT, MISSED, NOT_COUNTED, REPAIRED
 from hoicli.diagnosis.located import Located
 from hoicli.diagnosis.repair_assignment import ErrorTypes, Reading
 from hoicli.errors import DeclarationError
@@ -83,13 +75,12 @@ class Corrections:
     """A ranking of all predictions that mAP counts, in which each prediction with a repair stands twice: in its own
     class and in the class that it is corrected to. It is ranked once; each oracle chooses which of both to count.
 
-    row [M]: the ranked predictions as rows of `listed`; class c has row[bounds[c]:bounds[c + 1]]. image [M]: the image
-    of each."""
+    row [M]: the ranked predictions as rows of `listed`; class c has row[bounds[c]:bounds[c + 1]]. image [M]: their
+    images."""
 
     def __init__(self, listed: Listed, columns: Growing, classes: int, *, as_listed: bool) -> None:
-        """Rank the predictions. listed: all predictions; columns: their errors, the COLUMNS; classes: how many classes
-        there are. Equal scores rank by image id and then by predicted class; with `as_listed`, within an image as they
-        stand in the record."""
+        """Rank the predictions. columns: their errors, the COLUMNS. Equal scores rank by image id and then by predicted
+        class; with `as_listed`, within an image as they stand in the record."""
         self._listed, self._columns = listed, columns
         error, repair = columns["error"], columns["repair"]
         # all predictions, then the corrected ones once more; the other columns of what is ranked are in the same order
@@ -174,7 +165,7 @@ class OracleResult:
     in_groups: Bools
 
     def means(self, subsets: Mapping[str, Ints]) -> list[Mean]:
-        """Return the mean AP and maximal recall of each subset. subsets: the classes of each subset, by its name."""
+        """Return the mean AP and maximal recall of each subset. subsets: the classes of each, by its name."""
         averaged = {
             subset: members[(self.in_full if subset == "full" else self.in_groups)[members]]
             for subset, members in subsets.items()
@@ -186,8 +177,7 @@ class Diagnosis:
     """The error types of one model, gathered batch by batch in any order, and mAP with each oracle."""
 
     def __init__(self, protocol: Protocol, classes: int, listed: Listed, reading: Reading = "shared") -> None:
-        """Start with no image. classes: how many classes there are; listed: the predictions of a tally, to which each
-        batch must be added before it is added here; reading: how repairs are assigned."""
+        """Start with no image. listed: the predictions of a tally, to which each batch is added first."""
         self.reading, self.protocol = reading, protocol
         self._classes, self._listed = classes, listed
         self._unseen: list[str] = []  # the ids of images without predictions
@@ -217,8 +207,8 @@ class Diagnosis:
         self._add(columns, len(located.image_ids), len(located.score))
 
     def _add(self, columns: Mapping[str, NDArray[Any]], images: int, predictions: int) -> None:
-        """Add columns (COLUMNS) about the images and predictions that `listed` got last. images, predictions: how many
-        these are; the columns number them from 0, and here they are renumbered as in `listed`."""
+        """Add columns (COLUMNS) about the `images` and `predictions` that `listed` got last. The columns number them
+        from 0, and here they are renumbered as in `listed`."""
         first_image, first_prediction = len(self._listed.image_ids) - images, len(self._listed) - predictions
         starts = {"truth_image": first_image, "repair": first_prediction, "replaced": first_prediction}
         renumbered = {name: columns[name] + start * (columns[name] >= 0) for name, start in starts.items()}
@@ -249,8 +239,7 @@ class Diagnosis:
         return np.bincount(self._columns["truth_class"], minlength=self._classes)
 
     def order_of_classes(self) -> int:
-        """Return a number that two files of ground truth share if every image lists the classes of its triplets in the
-        same order: the sum of a hash of each image."""
+        """Return a number that two files of ground truth share if all their images list classes in the same order."""
         image, image_hashes = self._columns["truth_image"], hash_ids([*self._listed.image_ids, *self._unseen])
         return total_of(hash_order(image, np.zeros_like(image), row_hashes(self._columns["truth_class"]), image_hashes))
 
@@ -260,7 +249,7 @@ class Diagnosis:
 
     def counts(self) -> dict[str, Ints]:
         """Return, by error type, [C] how many predictions of each class have it; for "missed_gt", how many ground
-        truths of each class are missed."""
+        truths."""
         columns, cells = self._columns, len(ERRORS) * self._classes
         cell = columns["error"].astype(np.int64) * self._classes + self._listed.interaction
         # NOT_COUNTED is above all error types, so the cells of predictions that do not count are cut off.
@@ -298,8 +287,7 @@ class Diagnosis:
         return iter(self._results)
 
     def progressive(self, vocabulary: Vocabulary, order: Sequence[str]) -> Iterator[OracleResult]:
-        """Yield the results under the first oracle of `order`, under its first two, and so on. Each is named after the
-        oracle that it adds."""
+        """Yield the results under the first oracle of `order`, its first two, and so on, named after the last."""
         for step, oracle in enumerate(order, start=1):
             yield self._result(oracle, self._corrections.after(order[:step]), vocabulary)
 
@@ -311,8 +299,7 @@ class Diagnosis:
         return self._made
 
     def make_list_ranker(self, image_ids: Sequence[str]) -> Callable[[Sequence[str]], Iterator[RankedLists]]:
-        """Return a function that takes names of oracles and yields, for each one applied alone, the ranked lists of all
-        classes, from which intervals are resampled.
+        """Return a function that takes names of oracles and yields the ranked lists under each one alone.
 
         image_ids: all images of predictions and of ground truth; the lists number images by their places in it.
         Neighbouring oracles that leave the same predictions (TRUTH_ORACLES) share arrays."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.evaluating import tallies
-from hoicli.evaluation.evaluation_rows import Evaluated, Wanted, class_subsets
+from hoicli.evaluation.evaluation_rows import Evaluated, Wanted, class_keys
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
@@ -32,7 +32,7 @@ from hoicli.evaluation.tally import ScoredLists
 from hoicli.evaluation.views import ALONE, Thresholds, Views
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, expand_runs, starts_of
-from hoicli.records.result_rows import Row, percent, result_row, row_ends
+from hoicli.records.result_rows import Row, percent, result_row
 from hoicli.vocabulary.labels import Vocabulary
 
 BINS = 15
@@ -48,8 +48,7 @@ class Curve:
     one and those above it are kept.
 
     score [T], descending, and hit [T]: the score of each prediction, and whether it is a true positive; positives: the
-    number of ground truths; pooled: whether the list joins several classes, whose order within equal scores means
-    nothing."""
+    number of ground truths; pooled: whether the list joins several classes, where equal scores have no order."""
 
     score: Floats
     hit: Bools
@@ -86,8 +85,7 @@ class Curve:
 
     @cached_property
     def best(self) -> int | None:
-        """The reachable point with the highest F1 (among equal ones, the one with the highest threshold), None if there
-        is no true positive."""
+        """The reachable point with the highest F1, of equals the highest threshold; None without true positives."""
         points = np.flatnonzero(self.reachable)
         if self.positives == 0 or not self.hit.any():
             return None
@@ -137,8 +135,8 @@ def recall_levels(grid: Sequence[float], steps: int) -> tuple[float, ...]:
 @dataclass(frozen=True)
 class Calibration:
     """How scores compare with the share of right predictions, in B bins of equal width. count [B]: how many predictions
-    each bin has; right, confidence [B]: the share of true positives among them, and their mean score, both NaN for an
-    empty bin."""
+    each bin has; right, confidence [B]: the share of true positives in it, and their mean score; NaN for an empty bin.
+    """
 
     count: Ints
     right: Floats
@@ -162,8 +160,7 @@ class Calibration:
 
 
 def calibration(score: Floats, hit: Bools) -> Calibration | None:
-    """Return the calibration of predictions in BINS bins, None if a score is outside [0, 1]. score, hit [T]: the score
-    of each prediction, and whether it is a true positive."""
+    """Return the calibration of predictions in BINS bins, None if a score is outside [0, 1]."""
     if len(score) and (score.min() < 0 or score.max() > 1):
         return None
     edges = np.arange(BINS + 1) / BINS
@@ -176,8 +173,7 @@ def calibration(score: Floats, hit: Bools) -> Calibration | None:
 
 
 def classes_named(names: Sequence[str], vocabulary: Vocabulary) -> Ints:
-    """Return the numbers, ascending, of the classes with these names: "VERB OBJECT" or, in V-COCO, "VERB ROLE". Raises
-    `UsageError` for an unknown name."""
+    """Return the numbers, ascending, of the classes "VERB OBJECT" or "VERB ROLE". Raises `UsageError` for others."""
     class_of = {" ".join(filter(None, pair)): number for number, pair in enumerate(vocabulary.interactions)}
     for name in names:
         if name not in class_of:
@@ -225,43 +221,38 @@ class Curves:
     def rows(self) -> Iterator[Row]:
         """Yield the rows of each subset (the curve of its classes pooled in one list, and the mean of their curves),
         then the curves of the `single` classes that the protocol averages. Values are in percent, thresholds scores."""
-        evaluated, vocabulary, results = self.evaluated, self.evaluated.classes, self.evaluated.results
+        evaluated, results = self.evaluated, self.evaluated.results
         for subset, classes in evaluated.members.items():
             yield from self._subset_rows({"subset": subset}, classes)
-        subset_of = class_subsets(vocabulary, evaluated.protocol)
+        keys_of_class = class_keys(evaluated.classes, evaluated.protocol)
         averaged = np.flatnonzero(results.in_mean)
         # Only the classes that were asked for and, for rows about a part of a slice of classes, the part's classes.
         for chosen in (self.single, evaluated.within):
             averaged = averaged if chosen is None else averaged[np.isin(averaged, list(chosen))]
         for number in averaged.tolist():
-            verb, name = vocabulary.interactions[number]
-            # qualifier: "object" or "role", the key that names a class together with the verb
-            named = {"subset": subset_of.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
+            named = keys_of_class[number]
             yield self._row("AP", named, percent(results.ap[number]), int(results.positives[number]))
             yield from self._curve_rows(named, np.array([number]), pooled=False)
 
     @cached_property
     def _keys_of_curves(self) -> Row:
-        """The keys that all rows of curves share: protocol, tags and signature."""
-        evaluated = self.evaluated
-        return row_ends(evaluated.protocol.name, {**evaluated.tags, **evaluated.view}, evaluated.settings)
+        """The keys that all rows of curves end with."""
+        return self.evaluated.last_keys()
 
     @cached_property
     def _keys_of_bins(self) -> Row:
-        """The keys that all rows of calibration share; their signature states the number of bins, too."""
-        evaluated = self.evaluated
-        settings = {**evaluated.settings, "bins": BINS}
-        return row_ends(evaluated.protocol.name, {**evaluated.tags, **evaluated.view}, settings)
+        """The keys that all rows of calibration end with; their signature states the number of bins, too."""
+        return self.evaluated.last_keys({"bins": BINS})
 
     def _row(self, metric: str, named: Row, value: float | None, n: int, *, binned: bool = False) -> Row:
         """Return a result row in percent. named: the keys that say what it is about, such as subset, verb and rank;
         binned: whether the value depends on the number of bins, which its signature then states."""
-        common_keys = self._keys_of_bins if binned else self._keys_of_curves
-        return result_row(metric, **named, value=value, n=n, unit="%", **common_keys)
+        last_keys = self._keys_of_bins if binned else self._keys_of_curves
+        return result_row(metric, **named, value=value, n=n, **last_keys)
 
     def _subset_rows(self, named: Row, classes: Ints) -> Iterator[Row]:
         """Yield the rows of a subset: its mAP, the mean of its classes' precision at each recall, and the curve of its
-        classes pooled in one list. named: the keys of every row; classes: the numbers of the subset's classes."""
+        classes pooled in one list."""
         ap = self.evaluated.results.ap[classes]
         yield self._row("mAP", named, percent(ap.mean()) if len(classes) else None, len(classes))
         means = self._mean_precision[classes].mean(axis=0).tolist() if len(classes) else []
@@ -271,8 +262,7 @@ class Curves:
 
     def _curve_rows(self, named: Row, classes: Ints, *, pooled: bool) -> Iterator[Row]:
         """Yield the best F1 with its threshold, the points of the precision-recall curve, and the calibration of some
-        classes, whose predictions are joined in one list by score. named: the keys of every row; pooled: whether this
-        is the list of a subset, not of a single class."""
+        classes, whose predictions are joined in one list by score. pooled: whether they are a subset."""
         lists = self._lists
         _, rows = expand_runs(lists.bounds[classes], np.diff(lists.bounds)[classes])
         rows = rows[order_by_score(lists.score[rows])]
@@ -300,7 +290,7 @@ class Curves:
 
     def _calibration_rows(self, named: Row, curve: Curve) -> Iterator[Row]:
         """Yield the expected calibration error; then the share of right predictions and the mean score, each over all
-        predictions and in every bin that has some. named: the keys of every row."""
+        predictions and in every bin that has some."""
         bins, total = calibration(curve.score, curve.hit), len(curve.score)
         row = partial(self._row, binned=True)  # signatures state the number of bins
         if bins is None:
@@ -331,9 +321,8 @@ def curve_rows(
     """Yield the rows of `Curves` for predictions with ground truth, or for match records, by each of `protocols`.
 
     single: the classes whose own curves are wanted, None for all; named: the names of protocols that the user asked
-    for; views: thresholds and slices; tags: tags for every row. A mean over several thresholds has no curve: each of
-    its thresholds has one. Raises `DataError` for a bad stream or one that does not serve a protocol, `UsageError` for
-    options that need predictions."""
+    for. A mean over several thresholds has no curve: each of its thresholds has one. Raises `DataError` for a bad
+    stream or one that does not serve a protocol, `UsageError` for options that need predictions."""
     # the values without the ranges, over which means would be taken
     views = replace(views, thresholds=Thresholds(views.thresholds.values))
     requested = Wanted(slices=views.of_classes)

@@ -212,8 +212,7 @@ class BoxEvidence:
 
     def _explain_misfit(self, judged: _Judged, recorded: Bools, meeting: Mapping[str, Bools]) -> Misfit | None:
         """Return a misfit if in some convention many more of the judged boxes meet an annotated one than as recorded,
-        or hardly any do; else None. recorded [2, N]: which boxes meet one as recorded; meeting: the same for each
-        convention."""
+        or hardly any do; else None."""
         exist_count, recorded_count = self._exist[judged.roles].sum(), recorded[judged.roles].sum()
         text = self._text(recorded[judged.roles], self._exist[judged.roles], judged.name)
         best = max(meeting, key=lambda convention: meeting[convention][judged.roles].sum())
@@ -262,8 +261,7 @@ class BoxEvidence:
             )
 
     def _meets_truth(self, boxes: Floats, image: Ints) -> Bools:
-        """Return a mask of the boxes [4, M] that have an IoU >= 0.5 with an annotated box of their image. image [M]:
-        the number of each box's image."""
+        """Return a mask of the boxes [4, M] that have an IoU >= 0.5 with an annotated box of their image [M]."""
         met = np.zeros(len(image), dtype=bool)
         for box, row in counterparts(self.start[image], self.count[image]):
             met[box[iou(boxes[:, box], self.annotated[row].T, inclusive=False) >= HALF]] = True

@@ -32,8 +32,7 @@ class BoxPairs(NamedTuple):
 
 def match_best(pairs: BoxPairs, rank: Ints, crowd: Bools) -> Codes:
     """Return the outcome codes [1, D] of D detections by PASCAL VOC's rule, at one IoU threshold. Each detection claims
-    the annotated box that it overlaps most; of the claims on a box the best-scored is true, and those on a crowd are
-    ignored.
+    the annotated box that it overlaps most; of the claims on a box the best is true; those on a crowd are ignored.
 
     pairs: those that overlap enough; rank [D]: the rank of each detection among those of its image and label by
     descending score, from 0; crowd [G]: whether each annotated box is a crowd."""
@@ -47,15 +46,12 @@ def match_best(pairs: BoxPairs, rank: Ints, crowd: Bools) -> Codes:
 
 
 def match_free(pairs: BoxPairs, thresholds: Sequence[float], rank: Ints, crowd: Bools, countable: Bools) -> Codes:
-    """Return the outcome codes [thresholds, D] of D detections by pycocotools' greedy matching
-    (`COCOeval.evaluateImg`).
+    """Return the outcome codes [thresholds, D] of D detections by pycocotools' greedy matching (`evaluateImg`).
 
     The detections of an image and label choose in the order of their scores. Each takes the annotated box that it
     overlaps most of those still free, a counted box before an ignored one, and the last of equally overlapped ones.
 
-    rank [D]: the rank of each detection among those of its image and label by descending score, from 0; crowd [G]:
-    whether each annotated box is a crowd; countable [G]: whether it counts (is no crowd, and in the range of areas)
-    rather than being ignored."""
+    rank, crowd: as in `match_best`; countable [G]: whether each annotated box counts rather than being ignored."""
     row, mate, overlap = pairs
     # A pair's preference is its position in `pair_by_overlap`, plus the number of pairs if its box is countable.
     pair_by_overlap, preference = _preferences(pairs, countable)

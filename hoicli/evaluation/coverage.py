@@ -46,8 +46,7 @@ def classless_problem(tally: Tally, vocabulary: Vocabulary) -> str:
     """Return a message if most predictions have no class in the vocabulary, "" if not.
 
     Most means more than half of all predictions, and also of the best predictions of each image: a detector that scores
-    every verb for every pair has many predictions without a class, but not at the top. Fewer than ENOUGH_IMAGES images
-    show nothing."""
+    every verb for every pair has many without a class, but not at the top. Fewer than ENOUGH_IMAGES show nothing."""
     classless, total = tally.listed.classless(), len(tally.listed)
     if 2 * classless <= total:
         return ""
@@ -64,10 +63,8 @@ def check_computable(truth: GroundTruth, protocol: Protocol) -> None:
 
 
 def choose_computable(truth: GroundTruth, protocols: Sequence[Protocol], named: Container[str]) -> list[Protocol]:
-    """Return the protocols that can be computed with this ground truth; a note on stderr names the others.
-
-    named: the names of the protocols that the user asked for. Raises `DataError` if one of these cannot be computed, or
-    none is left."""
+    """Return the protocols that can be computed with this ground truth; a note on stderr names the others. Raises
+    `DataError` if one of the `named` ones, which the user asked for, cannot be computed, or none is left."""
     refused = [row for row in protocols if not truth.serves(row)]
     if refused:
         # a caveat is a fact about where records came from; the first one that rules the protocol out says why
@@ -78,11 +75,10 @@ def choose_computable(truth: GroundTruth, protocols: Sequence[Protocol], named: 
 
 def find_unlabelled_views(views: Mapping[Protocol, Tally], named: Container[str], place: str) -> list[Protocol]:
     """Return the protocols that cannot be computed because they match objects by label, while no object of the
-    predictions has a label; a note on stderr names them.
+    predictions has a label; a note on stderr names them. Raises `DataError` if one of the `named` protocols, which the
+    user asked for, cannot be computed, or none is left.
 
-    views: each protocol, also as a view (at another IoU threshold, on a part of the data), with the tally of the
-    predictions. named: the names of the protocols that the user asked for. place: what the error message calls the
-    predictions. Raises `DataError` if a named protocol cannot be computed, or none is left."""
+    views: each protocol, also as a view, with the tally of the predictions."""
     unlabelled = [
         row for row, tally in views.items() if 0 < tally.objects == tally.unlabelled and _compares_labels(row)
     ]
@@ -93,15 +89,11 @@ def find_unlabelled_views(views: Mapping[Protocol, Tally], named: Container[str]
 
 
 def _leave_out(
-    refused: Sequence[Protocol],
-    protocols: Collection[Protocol],
-    named: Container[str],
-    problem: str,
-    place: str,
+    refused: Sequence[Protocol], protocols: Collection[Protocol], named: Container[str], problem: str, place: str
 ) -> None:
     """Print a note that the `refused` protocols are left out, and why (`problem`). Raises `DataError` instead if they
-    are all of `protocols`, or the user asked for one of them by name (`named`). place: what the error message calls the
-    data."""
+    are all of `protocols`, or the user asked for one of them by name (`named`). place: what the message calls the data.
+    """
     names = ", ".join(row.name for row in distinct(refused))
     if len(refused) == len(protocols) or any(row.name in named for row in refused):
         raise DataError(f"cannot serve {names}: {problem}", place=place, code="cannot-serve")
@@ -132,17 +124,14 @@ class Coverage:
             }
         )
         self.fit.add(predictions, batch.image)
-        self._add_scores(float(predictions.score.min(initial=np.inf)), float(predictions.score.max(initial=-np.inf)))
+        self.lowest = float(predictions.score.min(initial=self.lowest))
+        self.highest = float(predictions.score.max(initial=self.highest))
 
     def merge(self, other: Coverage) -> None:
         """Add what was collected from other images."""
         self.numbers += other.numbers
         self.fit.merge(other.fit)
-        self._add_scores(other.lowest, other.highest)
-
-    def _add_scores(self, lowest: float, highest: float) -> None:
-        """Widen the range of scores so that it includes these two."""
-        self.lowest, self.highest = min(self.lowest, lowest), max(self.highest, highest)
+        self.lowest, self.highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
 
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
         """Return a question for the user if most subjects have a label that no subject may have, or the boxes do not
@@ -155,8 +144,7 @@ class Coverage:
         return "" if all(row.whole_image for row in views) else self.fit.doubt(truth.scenes, truth.vocabulary)
 
     def equal_scores_question(self) -> str:
-        """Return a question for the user if all scores are equal, so that they rank nothing; "" if they are not, or too
-        few."""
+        """Return a question for the user if all scores are equal and rank nothing; "" if they are not, or too few."""
         triplets, all_equal = self.numbers["triplets"], self.lowest == self.highest
         if not all_equal or min(triplets, self.numbers["images"]) < ENOUGH_IMAGES:
             return ""
@@ -166,13 +154,11 @@ class Coverage:
         self, truth: GroundTruth, views: Sequence[Protocol], name: str, *, shard: bool = False, model: str | None = None
     ) -> None:
         """Print notes on stderr about what does not fit: images without predictions, triplets without a class, objects
-        without a label, boxes that do not fit, classes without ground truth, derived image-level labels, images in no
-        part of a slice file.
+        without a label, boxes that do not fit, classes without ground truth, derived labels, images in no slice.
 
-        views: the protocols that are evaluated. name: what errors call the predictions. shard: the predictions are of
-        some images only, so that missing images are no matter, nor shares of boxes. model: the model's name, if there
-        are several. Raises `DataError` for too many inverted boxes, and for boxes that are fractions of the image's
-        sides; not for a shard."""
+        name: what errors call the predictions. shard: the predictions are of some images only, so that missing images
+        are no matter, nor shares of boxes. model: the model's name, if there are several. Raises `DataError` for too
+        many inverted boxes, and for boxes that are fractions of the image's sides; not for a shard."""
 
         def tell(message: str) -> None:
             """Print a note, which begins with the model's name if there are several."""
@@ -182,11 +168,7 @@ class Coverage:
         if not all(row.whole_image for row in views):
             self.fit.check(truth.scenes, name, shard=shard)
         protocols = distinct(views)  # each protocol once, whatever its thresholds and parts of the data
-        for message in _unsliced_notes(truth, views):
-            tell(message)
-        for message in self._notes_on_images(truth, shard=shard):
-            tell(message)
-        for message in self._notes_on_triplets(truth.vocabulary, protocols):
+        for message in (*_unsliced_notes(truth, views), *self._notes_on_gaps(truth, protocols, shard=shard)):
             tell(message)
         for question in filter(None, (self.doubt(truth, views), self.equal_scores_question())):
             tell(question)
@@ -204,19 +186,15 @@ class Coverage:
                 "never found there (the released code finds them)"
             )
 
-    def _notes_on_images(self, truth: GroundTruth, *, shard: bool) -> Iterator[str]:
+    def _notes_on_gaps(self, truth: GroundTruth, protocols: Sequence[Protocol], *, shard: bool) -> Iterator[str]:
         """Yield notes on images without predictions, unless this is a `shard` (which has some images only), and on
-        predictions without any triplet."""
-        images, total = self.numbers["images"], len(truth.scenes.image_ids)
+        predicted triplets: that there is none, or some without a person, a class, or a label of the object."""
+        numbers, vocabulary, total = self.numbers, truth.vocabulary, len(truth.scenes.image_ids)
+        images, of_all = numbers["images"], f"of {numbers['triplets']:,} predictions"
         if images < total and not shard:
             yield f"{total - images:,} of {total:,} ground-truth images have no predictions: their triplets are missed"
-        if images and not self.numbers["triplets"]:
+        if images and not numbers["triplets"]:
             yield "the predictions hold no triplet: nothing can be found"
-
-    def _notes_on_triplets(self, vocabulary: Vocabulary, protocols: Sequence[Protocol]) -> Iterator[str]:
-        """Yield notes on predicted triplets whose subject is no person, that have no class, or whose object has no
-        label."""
-        numbers, of_all = self.numbers, f"of {self.numbers['triplets']:,} predictions"
         if others := numbers["other subjects"]:
             people = _person_protocols(protocols)
             fate = f": not counted by {people}" if people else ""
@@ -241,8 +219,7 @@ def _person_protocols(protocols: Sequence[Protocol]) -> str:
 
 
 def _unsliced_notes(truth: GroundTruth, views: Sequence[Protocol]) -> Iterator[str]:
-    """Yield a note on each slice that a file defines and that leaves out images of the ground truth. views: the
-    protocols that are evaluated, some on a part of a slice."""
+    """Yield a note on each slice that a file defines and that leaves out images of the ground truth."""
     total = len(truth.scenes.image_ids)
     for slice_ in dict.fromkeys(row.part.slice for row in views if row.part is not None):
         if slice_.measure == FILE and (unsliced := int((~truth.slice_members(slice_).any(axis=0)).sum())):

@@ -47,8 +47,7 @@ INCOMPLETE = (
 
 
 def _share_within(boxes: Floats, crowds: Floats) -> Floats:
-    """Return [M] the share of each box's area that is inside the crowd's box beside it, 0 for a box without area.
-    boxes, crowds [4, M]: the corners of the boxes."""
+    """Return [M] the share of each box's area that is inside the crowd's box beside it, 0 for a box without area."""
     intersection = np.concatenate([np.maximum(boxes[:2], crowds[:2]), np.minimum(boxes[2:], crowds[2:])])
     shared, box_area = (  # rows 2, 3 less rows 0, 1 of corners [4, M] are the width and the height
         np.prod(np.maximum(corners[2:] - corners[:2], 0.0), axis=0) for corners in (intersection, boxes)
@@ -58,8 +57,7 @@ def _share_within(boxes: Floats, crowds: Floats) -> Floats:
 
 
 def _in_area_range(boxes: Floats, area: str) -> Bools:
-    """Return a mask of the boxes [M, 4] whose area is in a range of AREAS (COCO's small, medium, large). area: the
-    range's key."""
+    """Return a mask of the boxes [M, 4] whose area is in a range (`area`, a key of AREAS)."""
     low, high = AREAS[area]
     with np.errstate(over="ignore", invalid="ignore"):
         size = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
@@ -151,7 +149,7 @@ class BoxEvaluation:
         for area in dict.fromkeys(metric.area for metric in rule.metrics):
             codes = self._outcomes(rule, pairs, area)
             for cap in {metric.cap for metric in rule.metrics if metric.area == area}:
-                capped = self._apply_cap(codes, cap)
+                capped = codes if cap is None else np.where(self._ranking.rank < cap, codes, _OVER_THE_CAP)
                 ap_and_recall[area, cap] = self._ap_and_recall(rule, capped, self._positives(area))
         for metric in rule.metrics:
             ap, recall = ap_and_recall[metric.area, metric.cap]
@@ -159,8 +157,8 @@ class BoxEvaluation:
             yield metric, (recall if metric.recall else ap)[thresholds].mean(axis=0), self._positives(metric.area)
 
     def _near_pairs(self, rule: BoxRule, truth_kept: Bools) -> BoxPairs:
-        """Return the pairs of a detection and an annotated box whose IoU, by the rule's convention, is _NEAR or more.
-        truth_kept [G]: a mask of the annotated boxes whose pairs are returned."""
+        """Return the pairs of a detection and an annotated box whose IoU, by the rule's convention, is _NEAR or more,
+        of the boxes `truth_kept` [G]."""
         overlap = self._pairs["pixels" if rule.protocol.inclusive else "edges"]
         near = np.flatnonzero((overlap >= _NEAR) & truth_kept[self._pairs["mate"]])
         return BoxPairs(self._pairs["row"][near], self._pairs["mate"][near], overlap[near])
@@ -190,7 +188,7 @@ class BoxEvaluation:
     def _outcomes(self, rule: BoxRule, pairs: BoxPairs, area: str) -> Codes:
         """Return the outcome codes [thresholds, D] of the detections by a rule, when only annotated boxes in a range of
         areas count (a key of AREAS). By COCO's rule a detection outside the range that takes nothing is ignored, not
-        false. pairs: the detections and annotated boxes that may match."""
+        false."""
         rank, crowd = self._ranking.rank, self._crowd
         if rule.takes == BEST:
             return match_best(pairs, rank, crowd)
@@ -198,14 +196,8 @@ class BoxEvaluation:
         codes[(codes == FALSE_POSITIVE) & ~self._detections[area]] = OUTSIDE
         return codes
 
-    def _apply_cap(self, codes: Codes, cap: int | None) -> Codes:
-        """Return the outcome codes [thresholds, D], in which only the best `cap` detections of each image and label
-        count (None: all)."""
-        return codes if cap is None else np.where(self._ranking.rank < cap, codes, _OVER_THE_CAP)
-
     def _ap_and_recall(self, rule: BoxRule, codes: Codes, positives: Ints) -> tuple[Floats, Floats]:
-        """Return (AP, recall), both [thresholds, labels]. codes [thresholds, D]: the outcomes of the detections;
-        positives [labels]: how many annotated boxes each label has."""
+        """Return (AP, recall), both [thresholds, labels]."""
         _, order, bounds = self._ranking
         by_threshold = [per_class(code[order], bounds, positives, rule.protocol) for code in codes]
         ap, recall = map(np.array, zip(*by_threshold, strict=True))
@@ -216,9 +208,7 @@ class BoxEvaluation:
     ) -> Iterator[Row]:
         """Yield rows for each metric of each rule, in percent: its mean over all labels, over persons and over objects,
         where `n` is the number of labels. If no object of the predictions has a label, only persons have values.
-
-        per_class: also yield a row for every label (over all areas), where `n` is the number of annotated boxes.
-        settings: what signatures state besides the data; tags: further fields of all rows, such as the model's name."""
+        per_class: also yield a row for every label (over all areas), where `n` is the number of annotated boxes."""
         persons, measured, numbers = self._persons, self._measurable_labels(), self.numbers
         # masks [labels]; a mean over all labels is given only if all can be measured: `full` is empty otherwise
         subsets = {"full": measured & measured.all(), "persons": persons, "objects": measured & ~persons}
@@ -261,8 +251,7 @@ class BoxEvaluation:
         return row_settings | truth_settings(self.truth.total, self.truth.order_of_boxes)
 
     def _label_rows(self, metric: str, values: Floats, positives: Ints, last_keys: Row) -> Iterator[Row]:
-        """Yield a row for each label that has annotated boxes. metric: its name; values, positives [labels]: the value
-        of each label in [0, 1], and its number of annotated boxes; last_keys: the keys that each row ends with."""
+        """Yield a row for each label that has annotated boxes."""
         for label in np.flatnonzero(positives):
             subset = "persons" if self._persons[label] else "objects"
             label_keys = {"subset": subset, "object": self.truth.vocabulary.objects[label]}
@@ -272,12 +261,10 @@ class BoxEvaluation:
 def evaluated_boxes(
     predictions: Stream, truth: GroundTruth, rule: BoxRule, policy: ErrorPolicy, once: Bools
 ) -> BoxEvaluation:
-    """Read a stream of predictions, and return all of its detections, ready to be measured. Notes on stderr tell what
-    does not fit the ground truth.
-
-    rule: one that the predictions must be able to serve. policy: whether a bad line is an error or is skipped. once: a
-    mask of the annotated boxes that count, of several for the same object one. Raises `DataError` for a bad line, and
-    if only some records have scores of boxes."""
+    """Read a stream of predictions, and return all of its detections, ready to be measured; notes tell what does not
+    fit. rule: one that the predictions must be able to serve. once: a mask of the annotated boxes that count, of
+    several for the same object one. Raises `DataError` for a bad line, and if only some records have scores of boxes.
+    """
     evaluation, vocabulary = BoxEvaluation(truth, once), truth.vocabulary
     check_computable(truth, rule.protocol)
     check = checker(vocabulary, scored=True, besides=("box_scores",))  # also the optional scores of boxes
@@ -307,7 +294,7 @@ def evaluated_boxes(
 
 def _notes_on_gaps(evaluation: BoxEvaluation, without: int) -> Iterator[str]:
     """Yield notes on what the ground truth or the predictions lack, such as images without predictions and boxes
-    without a label. without: the number of records that have no scores of boxes."""
+    without a label."""
     numbers, truth = evaluation.numbers, evaluation.truth
     if without:
         yield "no scores of boxes in the records: those of triplets count, each with its best triplet's score"

@@ -52,10 +52,8 @@ def read_truth(
     stream: Stream, vocabulary: Vocabulary, policy: ErrorPolicy, *, allow_uncounted: bool = False
 ) -> GroundTruth:
     """Read, check and return all ground truth of a stream. A note on stderr says how many triplets have no class.
-
-    policy: whether a bad line is an error or is skipped. Raises `DataError` for a bad line, for an empty stream, and,
-    unless `allow_uncounted`, if more than half of the triplets have no class in the vocabulary, since metrics would be
-    about the others only."""
+    Raises `DataError` for a bad line, for an empty stream, and, unless `allow_uncounted`, if more than half of the
+    triplets have no class in the vocabulary, since metrics would be about the others only."""
     with no_garbage_collection():
         parts = read_scenes(stream, vocabulary, scored=False, policy=policy, processes=stream.processes())
         scenes = concatenate(parts, vocabulary)
@@ -75,17 +73,10 @@ def read_truth(
 
 
 def matched_batches(
-    lines: Iterable[Line],
-    truth: GroundTruth,
-    protocols: Sequence[Protocol],
-    filters: Filters,
-    policy: ErrorPolicy,
+    lines: Iterable[Line], truth: GroundTruth, protocols: Sequence[Protocol], filters: Filters, policy: ErrorPolicy
 ) -> Iterator[tuple[Batch, Mapping[str, Outcomes]]]:
     """Read predictions and match them with the ground truth; yield each batch of images with its outcomes by
-    `Protocol.key`.
-
-    filters: which predictions to remove before. policy: whether a bad line is an error or is skipped. Raises
-    `DataError` for a bad line or an image that the ground truth does not have."""
+    `Protocol.key`. Raises `DataError` for a bad line or an image that the ground truth does not have."""
     with no_garbage_collection():
         for scenes in read_scenes(lines, truth.vocabulary, scored=True, policy=policy, known_ids=truth.position):
             batch = Batch(scenes, truth)
@@ -94,8 +85,7 @@ def matched_batches(
 
 @dataclass(frozen=True)
 class MatchedLines:
-    """The match records of some images, as JSON lines with the outcome of each prediction. coverage: how well the
-    predictions fit the ground truth."""
+    """The match records of some images, as JSON lines. coverage: how well the predictions fit the ground truth."""
 
     image_ids: Sequence[str]
     lines: bytes
@@ -129,8 +119,7 @@ def matched_lines(
     Images without predictions have records, too, so that their triplets count as missed, unless the records are
     `partial`. The last record of each protocol states how many lines were dropped because they were bad: of the
     predictions and of the ground truth (if `partial` of the predictions alone, since the ground truth is read again
-    later). policy: whether a bad line is an error or is dropped. Raises `DataError` for a bad line or an image that the
-    ground truth does not have."""
+    later). Raises `DataError` for a bad line or an image that the ground truth does not have."""
     skipped_before = policy.skipped if partial else 0
     # Each batch is held back until the next one is there: the last one must state how many lines were dropped.
     held_back: MatchedLines | None = None
@@ -207,25 +196,20 @@ def gather_in_parallel(
     whole file is gathered again in this process under `policy`, so that an error names the right line."""
     shares = predictions.shares()
     results = fork_map(lambda share: gather(share, ErrorPolicy()), shares) if shares else None
-    if results is not None and _no_image_twice(map(images, results)) and independent(results):
-        return results
+    if results is not None and independent(results):
+        # Hashes take less memory than the ids. Two images have the same one in about one of 10^7 streams of a million
+        # images: then the file is gathered again, which costs only time.
+        hashes = np.fromiter(map(hash, chain.from_iterable(map(images, results))), dtype=np.int64)
+        if len(distinct(hashes)) == len(hashes):
+            return results
     return [gather(predictions, policy)]
-
-
-def _no_image_twice(images_of_parts: Iterable[Iterable[Hashable]]) -> bool:
-    """Return whether no image is in two parts. images_of_parts: the ids, or other keys, of the images of each part.
-
-    Hashes are compared, which takes less memory than the ids. Two images have the same hash in about one of 10^7
-    streams of a million images; the answer is then no, and costs only time."""
-    hashes = np.fromiter(map(hash, chain.from_iterable(images_of_parts)), dtype=np.int64)
-    return len(distinct(hashes)) == len(hashes)
 
 
 def tally_matches(
     matched: Iterable[tuple[Batch, Mapping[str, Outcomes]]], protocols: Sequence[Protocol], vocabulary: Vocabulary
 ) -> tuple[Tally, Coverage]:
-    """Gather matched batches: return the tally of their outcomes, to be ranked, and their coverage, which tells how
-    well predictions and ground truth fit together. matched: batches, each with its outcomes by `Protocol.key`."""
+    """Return the tally of matched batches, to be ranked, and their coverage, which tells how well predictions and
+    ground truth fit together."""
     coverage, tally = Coverage(), Tally(protocols, len(vocabulary.interactions))
     for batch, outcomes in matched:
         coverage.add(batch)
@@ -244,8 +228,8 @@ def tally_predictions(
     """Match all predictions, and return the tally of their outcomes and of the ground truth. Notes on stderr tell how
     well the two fit together. Several processes share a large file; the result does not depend on how.
 
-    named: the names of the protocols that the user asked for. `DataError` is raised if the predictions cannot serve one
-    of these, or any at all; other protocols that they cannot serve are left out, with a note."""
+    Raises `DataError` if the predictions cannot serve a `named` protocol, or any at all; others are left out with a
+    note."""
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Tally, Coverage]:
         """Match some lines, and return their tally and coverage."""
@@ -277,15 +261,13 @@ def tallies(
     vocabulary: Vocabulary | None = None,
 ) -> Iterator[tuple[Tally, Vocabulary, dict[str, str]]]:
     """Yield (a tally of outcomes, its vocabulary, settings for its signatures): one tally of all protocols for
-    predictions with ground truth; for match records, which are matched already, one for each view of a protocol that
-    they hold.
+    predictions with ground truth; for match records, one for each view of a protocol that they hold.
 
     gt: the ground truth, or its stream; needed for predictions. With match records it adds the images that they lack.
     chosen: the protocols to evaluate; named: the names of those that the user asked for, which must be computable;
     without any, all protocols of the match records are evaluated. views: the thresholds and slices that the user asked
     for; without any, all views in the match records. vocabulary: that of the protocols' dataset, if it comes from a
-    file. Raises `UsageError` for options that need predictions, `DataError` for protocols that the ground truth cannot
-    serve."""
+    file. Raises `UsageError` for options that need predictions."""
     vocabulary = vocabulary or load(chosen[0].dataset)
     matched = predictions.matched or gt is None
     if matched and not named and not vocabulary.own:  # the user chose no dataset: it is that of the match records
@@ -311,9 +293,8 @@ def _match_stream_tallies(
     named: Collection[str],
     views: Views,
 ) -> Iterator[tuple[Tally, Vocabulary, dict[str, str]]]:
-    """Yield what `tallies` does for match records: for each view of a protocol (at one IoU threshold, on all or a part
-    of the data) its tally, the vocabulary, and settings for signatures. truth: the ground truth of images that the
-    records lack, None if they must have all."""
+    """Yield what `tallies` does for match records: for each view of a protocol its tally, the vocabulary, and settings
+    for signatures. truth: the ground truth of images that the records lack, None if they must have all."""
     from hoicli.evaluation.match_stream import MatchStream, read_matches
 
     if filters.removes:
@@ -353,8 +334,8 @@ def _match_stream_tallies(
 def _names_in_stream(
     stream: MatchStream, protocols: Mapping[str, Protocol], chosen: Sequence[Protocol] | None
 ) -> list[str]:
-    """Return the names of the protocols to evaluate of a match stream: the chosen ones, or if `chosen` is None, those
-    of the dataset (`protocols`, by name) that the stream has. Raises `UsageError` if it lacks a chosen one."""
+    """Return the names of the protocols to evaluate of a match stream: the chosen ones, or if there are none, those of
+    the dataset (`protocols`) that the stream has. Raises `UsageError` if it lacks a chosen one."""
     protocols_seen = {view.row.name for view in stream.views.values()}
     if chosen is None:
         return [name for name in protocols if name in protocols_seen]
@@ -369,7 +350,7 @@ def _names_in_stream(
 
 def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
     """Raise `UsageError` if a match stream lacks a requested view of a protocol, or its lines were matched with another
-    protocol file or slice file of the same name. row: the requested view; key: its `Protocol.key`."""
+    protocol file or slice file of the same name."""
     if row.mean_of:
         raise UsageError(
             f"{arg('iou', dict(row.view)['iou'])}: a mean over thresholds needs the predictions, with {arg('gt')}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -124,7 +124,7 @@ class Evaluated:
 
     def intervals(self, lists: RankedLists, rounds: Rounds, resampling: Resampling) -> Intervals:
         """Return the 95 % intervals of all means, and of the classes if rows for them are requested. lists: the ranked
-        predictions that the results come from; rounds: the same on resampled images; resampling: how was resampled."""
+        predictions that the results come from; rounds: the same on resampled images."""
         from hoicli.resampling.intervals import interval
 
         limits = {"lowest": 0.0, "highest": 1.0}
@@ -160,30 +160,30 @@ class Evaluated:
         if HARMONIC in self.requested.metrics:
             yield self._harmonic_row()
 
+    def all_rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
+        """Yield the rows of means, then those of classes if they are requested and this is no part of the classes."""
+        yield from self.rows(intervals)
+        if self.requested.per_class and self.within is None:
+            yield from self.class_rows(intervals)
+
     def class_rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
         """Yield a row for the AP of each class that the protocol averages, in percent, with its interval if given; then
-        one for the maximal recall of each. `n` is the number of the class's ground-truth triplets, and `subset` its
-        frequency group, or the smallest of the protocol's own subsets that it is in."""
-        vocabulary, results = self.classes, self.results
-        group = class_subsets(vocabulary, self.protocol)
+        one for the maximal recall of each. `n` is the number of the class's ground-truth triplets."""
+        results, keys_of_class = self.results, class_keys(self.classes, self.protocol)
         for metric, last_keys in self._metrics("AP", "max_recall", intervals=intervals):
             values = (results.ap if metric == "AP" else results.max_recall).tolist()
             for number in np.flatnonzero(results.in_mean).tolist():
-                verb, name = vocabulary.interactions[number]
-                # `qualifier` is "object" or, in V-COCO, "role": what names a class together with the verb
-                class_ = {"subset": group.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
                 numbers = {"value": percent(values[number]), "n": int(results.positives[number])}
                 if metric == "AP" and intervals is not None:
                     numbers |= interval_keys(intervals.of_classes.get(number))
-                yield result_row(metric, **class_, **numbers, **last_keys)
+                yield result_row(metric, **keys_of_class[number], **numbers, **last_keys)
 
     def _degradation_row(self) -> Row:
         """Return the row of mPD, the mean performance degradation (Foruck/OC-Immunity HICO_DET_utils.py `get_mpd`), in
         percent: by what share the mean AP of a verb's classes is below the best AP of one, averaged over verbs.
 
         The average is over the verbs except no_interaction that have several classes in the mean; `n` is their number.
-        A verb whose best AP is 0 counts 100. Raises `UsageError` if the protocol's classes are no pairs of a verb and
-        an object."""
+        A verb whose best AP is 0 counts 100. Raises `UsageError` if the classes are no pairs of verb and object."""
         check_metrics(["mPD"], [self.protocol])
         vocabulary, ap = self.classes, self.results.ap
         aps_by_verb: dict[str, list[float]] = {}
@@ -197,8 +197,7 @@ class Evaluated:
                 best = max(aps)
                 degradation.append((best - float(np.mean(aps))) / best if best else 1.0)
         value = float(np.mean(degradation)) if degradation else None
-        last_keys = row_ends(self.protocol.name, {**self.tags, **self.view}, self.settings)
-        return result_row("mPD", subset="full", value=percent(value), n=len(degradation), unit="%", **last_keys)
+        return result_row("mPD", subset="full", value=percent(value), n=len(degradation), **self.last_keys())
 
     def _harmonic_row(self) -> Row:
         """Return the row of the harmonic mean of the mAP of the unseen and of the seen classes, in percent; `n` is the
@@ -210,16 +209,18 @@ class Evaluated:
         if unseen_ap is not None and seen_ap is not None:
             value = 2 * unseen_ap * seen_ap / (unseen_ap + seen_ap) if unseen_ap and seen_ap else 0.0
         count = sum(of_subset[name].classes for name in ("unseen", "seen") if name in of_subset)
-        last_keys = row_ends(self.protocol.name, {**self.tags, **self.view}, self.settings)
-        return result_row(HARMONIC, subset="full", value=percent(value), n=count, unit="%", **last_keys)
+        return result_row(HARMONIC, subset="full", value=percent(value), n=count, **self.last_keys())
 
     def _metrics(self, *metrics: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
-        """Yield each metric's name with the keys and values that its rows end with: unit, protocol, tags and signature.
-        Only the first metric (mAP or AP) can have intervals, so only its signature states how was resampled."""
+        """Yield each metric's name with the keys that its rows end with. Only the first metric (mAP or AP) can have
+        intervals, so only its signature states how was resampled."""
         for metric in metrics:
-            interval_settings = {} if intervals is None or metric != metrics[0] else intervals.settings
-            last_keys = row_ends(self.protocol.name, {**self.tags, **self.view}, {**self.settings, **interval_settings})
-            yield metric, {"unit": "%", **last_keys}
+            yield metric, self.last_keys({} if intervals is None or metric != metrics[0] else intervals.settings)
+
+    def last_keys(self, more_settings: Settings | None = None) -> Row:
+        """Return the keys that rows of percentages end with: unit, protocol, tags and signature."""
+        settings = {**self.settings, **(more_settings or {})}
+        return {"unit": "%", **row_ends(self.protocol.name, {**self.tags, **self.view}, settings)}
 
 
 def check_metrics(metrics: Collection[str], protocols: Iterable[Protocol], split: str | None = None) -> None:
@@ -243,40 +244,36 @@ def tally_rows(
     settings: Settings,
     tags: Mapping[str, str],
 ) -> Iterator[Row]:
-    """Yield all result rows of a tally: the means under each protocol, and the classes if requested.
-
-    resampling: how to compute 95 % intervals, None for rows without. settings: what signatures state besides the
-    protocol, the dataset and what is requested; tags: further fields of all rows, such as the model's name."""
+    """Yield all result rows of a tally: the means under each protocol, and the classes if requested. settings: what
+    signatures state besides the protocol, the dataset and what is requested."""
     settings = {**settings, "data": vocabulary.signed, **requested.settings()}
 
-    def protocol_rows(
-        protocol: Protocol, results: ClassResults, intervals: Callable[[Evaluated], Intervals | None] = lambda _: None
-    ) -> Iterator[Row]:
-        """Yield the rows of one protocol: of the results of all classes, then of each part of the slices of classes.
-        intervals: computes the intervals of the results it is given; by default there are none."""
+    def evaluated_parts(protocol: Protocol, results: ClassResults) -> list[Evaluated]:
+        """Return the results of all classes, then those of each part of the slices of classes."""
         protocol_settings = {**settings, **tally.settings(protocol)}
-        for evaluated in Evaluated.split_by_slices(protocol, vocabulary, requested, results, protocol_settings, tags):
-            intervals_of = intervals(evaluated)
-            yield from evaluated.rows(intervals_of)
-            if requested.per_class and evaluated.within is None:
-                yield from evaluated.class_rows(intervals_of)
+        return Evaluated.split_by_slices(protocol, vocabulary, requested, results, protocol_settings, tags)
 
     if resampling is None:
         for protocol, results in tally.results(vocabulary):
-            yield from protocol_rows(protocol, results)
+            for evaluated in evaluated_parts(protocol, results):
+                yield from evaluated.all_rows()
         return
     from hoicli.resampling.rounds import resample
 
     for protocol, results, lists in tally.ranked_results(vocabulary, tally.image_ids):
         (rounds,) = resample([lists], resampling, f"{protocol.key}: resamples")
-        compute_intervals = partial(Evaluated.intervals, lists=lists, rounds=rounds, resampling=resampling)
-        yield from protocol_rows(protocol, results, compute_intervals)
+        for evaluated in evaluated_parts(protocol, results):
+            yield from evaluated.all_rows(evaluated.intervals(lists, rounds, resampling))
 
 
-def class_subsets(vocabulary: Vocabulary, protocol: Protocol) -> dict[int, str]:
-    """Return the name of a subset for each class number: its frequency group (rare, non_rare), or if the protocol has
-    subsets of its own, the smallest of these that the class is in. A class in none is left out."""
+def class_keys(vocabulary: Vocabulary, protocol: Protocol) -> list[Row]:
+    """Return the keys that name each class in rows: its subset, its verb, and its object or role. The subset is its
+    frequency group (rare, non_rare), or if the protocol has subsets of its own, the smallest of these that the class is
+    in; "full" for a class in none. vocabulary: the one whose interactions are the protocol's classes."""
     subset_of_class = vocabulary.group_of
     for subset in sorted(protocol.subsets, key=lambda name: -len(vocabulary.members(name))):  # the smallest comes last
         subset_of_class |= dict.fromkeys(vocabulary.members(subset), subset)
-    return subset_of_class
+    return [
+        {"subset": subset_of_class.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}
+        for number, (verb, name) in enumerate(vocabulary.interactions)
+    ]

@@ -53,9 +53,8 @@ class Inverted:
 
     def report(self, name: str, *, shard: bool = False, cause: str = "") -> None:
         """Print a note about the inverted boxes, if there are any. Raises `DataError` if their share is above
-        MOST_INVERTED, unless this is a `shard` (some images only), where a single box may be a large share.
-
-        name: the stream's name; cause: why the boxes may be inverted, for the middle of the message."""
+        MOST_INVERTED, unless this is a `shard` (some images only), where a single box may be a large share. cause: why,
+        for the message."""
         if self.first is None:
             return
         image_id, row, box = self.first
@@ -86,8 +85,7 @@ class Fit:
     best: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
 
     def add(self, images: Images, image: Ints) -> Fit:
-        """Add the predictions of some images; return this collection. image [N]: the images' rows in the ground
-        truth."""
+        """Add the predictions of some images, rows `image` [N] of the ground truth; return this collection."""
         self.inverted.add(images)
         self.largest = max(self.largest, float(np.abs(images.boxes).max(initial=0.0)))
         scores = np.where(np.isnan(images.score), -np.inf, images.score)
@@ -103,9 +101,8 @@ class Fit:
         self.best += other.best
 
     def misfit_text(self, truth: Images) -> str:
-        """Return in words what is wrong with the predicted boxes if they do not fit the annotated ones; "" if they do.
-        Boxes that cannot be pixels are looked for in all images, others in a SAMPLE of images that have annotated
-        boxes."""
+        """Return in words what is wrong with the predicted boxes if they do not fit the annotated ones, else "". Boxes
+        that cannot be pixels are looked for in all images, others in a SAMPLE of images that have annotated boxes."""
         if not self.best:
             return ""
         image, subject, object_ = map(np.concatenate, zip(*self.best, strict=True))
@@ -127,7 +124,7 @@ class Fit:
     def check(self, truth: Images, name: str, *, shard: bool = False) -> None:
         """Print a note about inverted boxes, if there are any. Raises `DataError` if they are many, and if all
         predicted boxes are fractions of the image's sides while the annotated ones are pixels. A `shard` (some images
-        only) is too small to tell, so it raises nothing. name: what messages call the predictions."""
+        only) is too small to tell, so it raises nothing."""
         if self.inverted.count:
             self.inverted.report(name, shard=shard, cause=self.misfit_text(truth))
         problem = self.misfit_text(truth) if 0 < self.largest <= OVERSHOOT and not shard else ""
@@ -143,7 +140,7 @@ class Fit:
 def check_annotated(truth: Images, name: str) -> None:
     """Check the boxes of ground truth: print notes about inverted boxes and boxes that may be fractions of the image's
     sides, and about ground truth without a triplet. Raises `DataError` if many boxes are inverted or all are fractions:
-    the whole pixel that some protocols add to corners would make everything overlap. name: the name of the stream."""
+    the whole pixel that some protocols add to corners would make everything overlap."""
     if not len(truth.subject):
         note(f"{name}: the ground truth holds no triplet: none can be found, and a mean of triplets shows nothing")
     Inverted().add(truth).report(name)

@@ -49,8 +49,7 @@ class TripletIndex:
 
     def __init__(self, owner: Ints, triplet: Ints, interaction: Ints, classes: int) -> None:
         """Sort K triplets by owner and class. owner, triplet, interaction [K]: the number of each triplet's owner, the
-        triplet's row in the ground truth, and its class, -1 for none; a triplet without a class is never found.
-        classes: how many classes there are."""
+        triplet's row in the ground truth, and its class, -1 for none; a triplet without a class is never found."""
         self._classes = classes
         key = np.where(interaction < 0, -1, owner * classes + interaction)  # one number for each (owner, class)
         order = np.argsort(key, kind="stable")
@@ -71,7 +70,7 @@ class TripletIndex:
 
     def join_rows(self, rows: Ints, first: Ints, count: Ints) -> tuple[Ints, Ints]:
         """Return every combination of a row and one of its triplets, as two columns: the row, ascending, and the
-        triplet's row in the ground truth. rows, first, count: what `find` returned, or some entries of it."""
+        triplet's row in the ground truth. The arguments are what `find` returned."""
         run, entry = expand_runs(first, count)
         return rows[run], self._triplet[entry]
 
@@ -81,8 +80,7 @@ class GroundTruth:
     read-only): the time of a batch must not depend on the size of the ground truth."""
 
     def __init__(self, scenes: Scenes, vocabulary: Vocabulary, name: str = "ground truth") -> None:
-        """Index annotated images. scenes: the N images, with all their boxes and triplets; vocabulary: the dataset's
-        classes; name: what messages call the ground truth."""
+        """Index annotated images. name: what messages call the ground truth."""
         self.scenes = scenes
         self.vocabulary = vocabulary
         self.name = name
@@ -149,16 +147,14 @@ class GroundTruth:
 
     @cached_property
     def _orders_of_triplets(self) -> Hashes:
-        """[N] for each image, a hash of the order in which it lists triplets of the same class with different boxes; 0
-        if it has none."""
+        """[N] for each image, a hash of the order in which it lists triplets of one class on different boxes, or 0."""
         rows = np.flatnonzero(self.scenes.interaction >= 0)
         box_hashes = row_hashes(*self._corners(rows).T)
         return hash_order(self.scenes.image_of_hoi[rows], self.scenes.interaction[rows], box_hashes, self.scenes.hashes)
 
     @cached_property
     def _orders_of_people(self) -> Hashes:
-        """[N] for each image, a hash of the order in which it lists people who differ by their boxes or actions; 0 if
-        it has no two such people."""
+        """[N] for each image, a hash of the order in which it lists people of different boxes or actions, or 0."""
         scenes, (rows, _) = self.scenes, self.people
         actions = np.zeros(len(scenes.boxes), dtype=np.uint64)  # by box: the sum of the hashes of the person's triplets
         every_triplet = np.arange(len(scenes.subject))
@@ -177,8 +173,7 @@ class GroundTruth:
         return total_of(hash_order(scenes.image_of_box[rows], scenes.labels[rows], box_hashes, scenes.hashes))
 
     def _corners(self, rows: Ints) -> Floats:
-        """Return an array [M, 8] of the subject and object box of M triplets, zeros where there is no object. rows: the
-        triplets' rows in `scenes`."""
+        """Return an array [M, 8] of the subject and object box of M triplets, zeros where there is no object."""
         boxes = np.concatenate([self.scenes.boxes, np.zeros((1, 4))])  # no object is -1: the last row
         return np.concatenate([boxes[self.scenes.subject[rows]], boxes[self.scenes.object[rows]]], axis=1)
 
@@ -196,7 +191,7 @@ class GroundTruth:
         return distinct(np.concatenate([stated[~unclear], labelled_here])), distinct(stated[unclear])
 
     def rows_of(self, image_ids: Sequence[str]) -> Ints:
-        """Return the indices in `scenes` of images given by id. Raises `DataError` for an image that is not there."""
+        """Return the rows in `scenes` of images given by id. Raises `DataError` for an image that is not there."""
         try:
             return np.fromiter(map(self.position.__getitem__, image_ids), dtype=np.int64, count=len(image_ids))
         except KeyError as error:
@@ -224,8 +219,8 @@ class GroundTruth:
         return TripletIndex(subject, rows, interaction, len(self.vocabulary.interactions))
 
     def _triplets_of(self, images: Ints) -> tuple[Ints, Ints]:
-        """Return two columns about all triplets of some images: the image of each triplet, as a position in `images`,
-        and the triplet's row in `scenes`. images: rows of `scenes`."""
+        """Return two columns about all triplets of some images (rows of `scenes`): the image of each, as a position in
+        `images`, and the triplet's row."""
         start = self.scenes.hoi_start
         return expand_runs(start[images], start[images + 1] - start[images])
 
@@ -236,9 +231,9 @@ class GroundTruth:
         return starts_of(self.scenes.known_count)
 
     def knows(self, images: Ints, image: Ints, label: Ints) -> Bools:
-        """Return a mask of the M predictions whose object is known, that is, named by an image-level label of their
-        image. images: the images of a batch, as rows of `scenes`; image, label [M]: the image of each prediction, as a
-        position in `images`, and the label of its object."""
+        """Return a mask of the M predictions whose object is named by an image-level label of their image. images: the
+        images of a batch, as rows of `scenes`; image, label [M]: of each prediction the image, as a position in
+        `images`, and the object's label."""
         start = self._known_start  # where the known objects of each image begin in `scenes.known`
         owner, entry = expand_runs(start[images], start[images + 1] - start[images])
         known_labels = np.zeros((len(images), len(self.vocabulary.objects)), dtype=bool)
@@ -268,15 +263,14 @@ class GroundTruth:
 
     @_cache_columns
     def members(self, part: Part) -> Bools:
-        """Return a mask of the T triplets that are in one part of a slice (`--slice` divides images or triplets into
-        named parts): by their image in a slice of images, else by their boxes (small objects, for example)."""
+        """Return a mask of the T triplets that are in one part of a slice: by their image, or else by their boxes."""
         members: Bools = self.slice_members(part.slice)[part.number]
         return members[self.scenes.image_of_hoi] if part.slice.of == IMAGES else members
 
     @_cache_columns
     def slice_members(self, slice_: Slice) -> Bools:
-        """Return a mask for each part of a slice (`--slice` divides images or triplets into named parts): [parts, N] of
-        the images in each part, or [parts, T] of the triplets in it if it is a slice of triplets."""
+        """Return a mask for each part of a slice: [parts, N] of the images in each part, or [parts, T] of the triplets
+        in it if it is a slice of triplets."""
         parts_of = image_parts if slice_.of == IMAGES else triplet_parts
         return parts_of(slice_, self.scenes, self.vocabulary)
 

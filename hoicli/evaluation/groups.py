@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from hoicli.errors import DataError, arg, write_number
+from hoicli.errors import DataError, arg, did_you_mean, write_number
 from hoicli.io.messages import note
 from hoicli.io.stored_lines import StoredLines
 from hoicli.io.streams import Line, Stream
 from hoicli.records.group_lines import GroupLines, read_fields
 from hoicli.records.intake import DUPLICATE_IMAGE, UNKNOWN_IMAGE, ErrorPolicy, unknown_image
 from hoicli.records.names import path_of
-from hoicli.records.parsing import Record, json_type
+from hoicli.records.parsing import Record, json_type, parse
 
 Key = tuple[str, ...]
 """The texts of the fields that name a group, in the order of `--by`."""
@@ -72,13 +72,13 @@ def _number(text: str) -> float:
 
 
 def _group_fields(fields: Record, by: Sequence[str], line: Line) -> dict[str, Any]:
-    """Return the values of the fields in `by`. fields: of the record on the line. Raises `DataError` for one that is
-    missing or empty, and for one that is neither text nor number."""
+    """Return the values of the fields in `by`. Raises `DataError` for one that is missing or empty, and for one that is
+    neither text nor number."""
     for name in by:
         value = fields.get(name)
         if value is None or value == "":
-            problem = f"missing; {arg('by')} groups the records by it, so each needs it"
-            raise DataError(problem, place=line.place, field=name)
+            advice = did_you_mean(name, parse(line), f"{arg('by')} groups the records by it, so each needs it")
+            raise DataError(f"missing; {advice}", place=line.place, field=name)
         if not isinstance(value, str | int | float):
             problem = f"{json_type(value)}; {arg('by')} takes fields that are a text, a number, true or false"
             raise DataError(problem, place=line.place, field=name)
@@ -101,8 +101,7 @@ class Grouping:
         """For each model the name of its stream, and its lines by group."""
 
     def add_truth(self, stream: Stream) -> None:
-        """Divide the ground truth; its groups are those that predictions may be of. Raises `DataError` for an empty
-        stream."""
+        """Divide the ground truth; predictions may be of its groups. Raises `DataError` for an empty stream."""
         stored = StoredLines(stream)
         for number, line in enumerate(stored):
             with self._policy.item():
@@ -115,24 +114,25 @@ class Grouping:
                 image_id = str(record["image_id"])
                 first = self._groups_of_image.setdefault(image_id, {}).setdefault(key, number)
                 if first != number:
-                    self._advise_field(record, line, next(stored.read([first])))
+                    self._advise_field(line, next(stored.read([first])))
                 if type(record.get("file_name")) is str:
                     self._paths.append((record["file_name"], image_id, key))
         if not self._groups:
             self._policy.report(some_left=False)
             raise DataError("no ground truth in it", place=stream.name, code="empty")
 
-    def _advise_field(self, record: Record, line: Line, first: Line) -> None:
+    def _advise_field(self, line: Line, first: Line) -> None:
         """Raise `DataError` for a second record of an image in one group that differs from the first one in a field by
-        which the groups could be told apart. record: the second one's fields."""
-        fields = read_fields(first, ("file_name",))
+        which the groups could be told apart."""
+        fields, first_fields = parse(line), parse(first)
         names = [
-            name for name, value in record.items()
-            if name not in _OF_EVERY_IMAGE and isinstance(value, str | int) and fields.get(name, value) != value
-        ]  # fmt: skip
+            name
+            for name, value in fields.items()
+            if name not in _OF_EVERY_IMAGE and isinstance(value, str | int) and first_fields.get(name, value) != value
+        ]
         if names:
-            problem = f"image {str(record['image_id'])!r} is {first.where} already, with another {names[0]}"
-            advice = f"group by it, too: {arg('by', ','.join([*self._by, names[0]]))}"
+            problem = f"image {str(fields['image_id'])!r} is {first.where} already, with another {' and '.join(names)}"
+            advice = f"group by it, too: {arg('by', ','.join([*self._by, *names]))}"
             raise DataError(f"{problem}; {advice}", place=line.place, field="image_id", code=DUPLICATE_IMAGE)
 
     def add_predictions(self, stream: Stream) -> None:
@@ -158,8 +158,7 @@ class Grouping:
         self._models.append((stream.name, lines_by_key))
 
     def _register_group(self, record: Record, line: Line) -> Key:
-        """Return the group that a record's fields name, which is made if it is new. Raises `DataError` if it lacks a
-        field."""
+        """Return the group that a record's fields name, made if it is new. Raises `DataError` if it lacks a field."""
         fields = _group_fields(record, self._by, line)
         key = tuple(map(_text, fields.values()))
         if key not in self._groups:
@@ -199,7 +198,7 @@ class Grouping:
     @cached_property
     def _places(self) -> dict[str, tuple[str, Key] | None]:
         """The image id and the group of each record of the ground truth, by its file name without picture ending; None
-        for a name that several have."""
+        if several have it."""
         places: dict[str, tuple[str, Key] | None] = {}
         for file_name, image_id, key in self._paths:
             path = path_of(file_name)
@@ -207,8 +206,7 @@ class Grouping:
         return places
 
     def finish(self, *, lacking_allowed: bool = False) -> list[Group]:
-        """Return the groups in the order of their values. lacking_allowed: whether groups without predictions are left
-        out in silence.
+        """Return the groups in the order of their values. lacking_allowed: leave groups without predictions out.
 
         Raises `DataError` for groups that have no predictions of a model, or leaves them out with a note if the policy
         skips what is bad: a group without any prediction is more likely a run of the detector that is missing."""

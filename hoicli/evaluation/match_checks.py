@@ -56,10 +56,8 @@ tells whether a value is allowed). None, which no function allows, makes a key r
 def match_problems(
     record: Record, vocabulary: Vocabulary, protocols: Mapping[str, Protocol] | None = None
 ) -> Iterator[Problem]:
-    """Yield every problem of a match record that keeps it from being evaluated; what `match` writes has none.
-
-    vocabulary: of the dataset that is evaluated. protocols: those of the dataset by name, which the record may name
-    besides the published ones."""
+    """Yield every problem of a match record that keeps it from being evaluated. vocabulary: of the dataset that is
+    evaluated. protocols: those that the record may name besides the published ones, by name."""
     if not {"protocol", "predictions", "gt"} <= record.keys():
         hint = f"give the ground truth with {arg('gt')}" if "hois" in record else "hoicli match writes them"
         yield Problem("", f"not a match record; {hint}")
@@ -106,7 +104,7 @@ def _other_dataset(record: Record, dataset: str, vocabulary: Vocabulary) -> Prob
 
 def _caveat_problems(value: Any, protocol: Protocol | None) -> Iterator[Problem]:
     """Yield the problems of a record's field `caveats` (facts about where its data came from): no array of known names,
-    or a caveat that rules the protocol out. value: the field; protocol: None if the record names none that exists."""
+    or a caveat that rules the protocol out. protocol: None if the record names none."""
     try:
         refused = caveats.names(caveats.read_caveats(value) & (0 if protocol is None else protocol.refuses))
     except (KeyError, TypeError):
@@ -136,7 +134,7 @@ def _balance_problems(record: Record, qualifier: str) -> Iterator[Problem]:
 
 def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predicted: bool) -> Iterator[Problem]:
     """Yield the problems of one prediction (if `predicted`) or ground-truth triplet of a match record: names that the
-    vocabulary does not have, and a bad score or outcome. field_name: where it is, for messages (`predictions[3]`)."""
+    vocabulary does not have, and a bad score or outcome."""
     if type(item) is not dict:
         yield Problem(field_name, AGAIN)
         return

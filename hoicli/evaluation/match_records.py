@@ -89,8 +89,8 @@ class MatchWriter:
         self, batch: Batch, outcomes: Outcomes, protocol: Protocol, predicted: Sequence[Texts]
     ) -> list[list[bytes]]:
         """Return, for each image, the pieces of JSON text of its predictions with their outcomes. predicted: the
-        beginnings that `_prediction_texts` returns. Under a person-first protocol, each prediction also states the
-        annotated person that its subject belongs to, as `person`."""
+        beginnings that `_prediction_texts` returns. Under a person-first protocol, each also states the annotated
+        person that its subject belongs to, as `person`."""
         outcome_texts = [b',"outcome":"%b","gt":' % name.encode() for name in OUTCOMES]
         unmatched = _texts(text + b'null,"iou_subject":null,"iou_object":null}' for text in outcome_texts)
         ends = unmatched[outcomes.code]
@@ -134,8 +134,7 @@ class MatchWriter:
 
     def _triplet_texts(self, scenes: Scenes, row: Ints, no_object: Bools, next_key: bytes) -> list[Texts]:
         """Return the beginning of the JSON of M triplets as columns of text: `,{"subject":0`, `,"object":1`, the verb,
-        and the object's label with the key that comes next. row [M]: the triplets' rows in `scenes`; no_object [M]:
-        whether each is written without an object."""
+        and the object's label with the key that comes next. no_object [M]: whether each has none."""
         first_box = scenes.box_start[scenes.image_of_hoi[row]]
         subject, object_ = scenes.subject[row] - first_box, np.where(no_object, -1, scenes.object[row] - first_box)
         verb = (scenes.interaction if self._truth.vocabulary.roles else scenes.verb)[row]

@@ -30,8 +30,7 @@ from hoicli.vocabulary.labels import Vocabulary
 
 
 class Origin(NamedTuple):
-    """The ground truth that match records were made with: its digest, how many images it has, and whether images
-    without predictions have no records (`partial`)."""
+    """The ground truth that match records were made with. partial: images without predictions have no records."""
 
     digest: str
     images: int
@@ -43,47 +42,40 @@ class MatchedView:
     """The gathered match records of one view: of a protocol, perhaps at another threshold or on a part of the data.
 
     row: the view, as a protocol. settings: the field `settings`, which all of the records have in common. tally: their
-    outcomes. register: the images seen. caveats: the mask of the records' caveats. classless: how many more triplets of
-    the ground truth have no class than have one. order: the sum of the images' `gt_order` (0 in a stream of hoicli
-    1.0). skipped: how many lines `match` dropped. origins: for each ground truth that records were made with, the
-    number of images seen and the sum of the hashes of their annotations."""
+    outcomes. register: the images seen. classless: how many more triplets of the ground truth have no class than have
+    one. skipped: how many lines `match` dropped. origins: for each ground truth that records were made with, the number
+    of images seen and the sum of the hashes of their annotations."""
 
     row: Protocol
     settings: dict[str, str]
     tally: Tally
     register: ImageRegister
-    caveats: int = 0
     classless: int = 0
-    order: int = 0
     skipped: int = 0
     origins: dict[Origin, tuple[int, int]] = field(default_factory=dict)
 
     def add_heads(self, records: Iterable[Record]) -> None:
         """Add what the first keys of checked records say about their ground truth: caveats (facts about where it came
         from that affect numbers), hashes and counts, but not the predictions and triplets."""
+        tally, key = self.tally, self.row.key
         for record in records:
-            self.caveats |= caveats.read_caveats(record.get("caveats"))
+            tally.caveats |= caveats.read_caveats(record.get("caveats"))
             self.skipped += record.get("skipped", 0)
             without_class, triplets = record.get("gt_classless", (0, 0))
             self.classless += 2 * without_class - triplets
-            self.order += int(record.get("gt_order", "0"), 16)
+            tally.orders[key] += int(record.get("gt_order", "0"), 16)  # hoicli 1.0 writes none
             origin = Origin(record["gt_digest"], record["gt_images"], record.get("partial", False))
             count, total = self.origins.get(origin, (0, 0))
             self.origins[origin] = count + 1, total + int(record["gt_hash"], 16)
-
-    @property
-    def truth_total(self) -> int:
-        """The sum of the hashes of the images' annotations, which identifies the ground truth (`GroundTruth.total`)."""
-        return sum(total for _, total in self.origins.values())
+        tally.truth_total = sum(total for _, total in self.origins.values())
 
     def truth_settings(self) -> dict[str, str]:
         """Return the settings that the ground truth adds to signatures: digests of its annotations and their order,
         whether most of it has no class, and caveats; the same as `GroundTruth.settings` gives for the ground truth."""
-        uncounted = UNCOUNTED if self.classless > 0 else {}
         return {
-            **truth_settings(self.truth_total, self.order),
-            **uncounted,
-            **caveats.settings(self.caveats & self.row.depends_on),
+            **truth_settings(self.tally.truth_total, self.tally.orders[self.row.key]),
+            **(UNCOUNTED if self.classless > 0 else {}),
+            **caveats.settings(self.tally.caveats & self.row.depends_on),
         }
 
     def signed_settings(self) -> dict[str, str]:
@@ -103,8 +95,7 @@ class MatchedView:
 
         Records must be there for all images of the ground truth that they were made with, and of `truth`, if it is
         given. If they are partial (made without the images that have no predictions), `truth` must be given instead,
-        and supplies the missing images. unread: how many lines were skipped as bad, so that as many images may be
-        missing."""
+        and supplies the missing images. unread: how many lines were skipped as bad; as many images may be missing."""
         name = self.row.key
         images_seen = sum(count for count, _ in self.origins.values())
         partial = any(origin.partial for origin in self.origins)
@@ -126,9 +117,8 @@ class MatchedView:
             _check_count(f"{name}: of {truth.name}", images_seen, len(truth.position), unread, place)
 
     def add_missed(self, truth: GroundTruth, row: Protocol) -> None:
-        """Add the ground truth of images without records to the tally, so that it counts as missed. row: the view as
-        requested, which knows the images or triplets of its part of the data. Raises `UsageError` if it knows only the
-        name of that part."""
+        """Add the ground truth of images without records to the tally, as missed. row: the view as requested, which
+        knows the images or triplets of its part of the data. Raises `UsageError` if it knows only the part's name."""
         tally = self.tally
         check_part(row)
         image_ids, image, missed = truth.unseen(row, tally.listed.image_ids)
@@ -136,16 +126,16 @@ class MatchedView:
         # An order is a hash of the order of annotations, summed over images in 64 bits. Only records that know theirs,
         # and have the same as `truth`, take on that of all its images.
         orders_of_records = truth.orders(row)[truth.rows_of(tally.listed.image_ids)]
-        same_order = total_of(orders_of_records) == self.order % (1 << 64)
-        tally.orders[row.key] = truth.order(row) if same_order else self.order
+        if total_of(orders_of_records) == tally.orders[row.key] % (1 << 64):
+            tally.orders[row.key] = truth.order(row)
         tally.truth_total = truth.total
         tally.uncounted = truth.uncounted
         tally.add_annotated(row.key, image_ids, image, truth.scenes.interaction[missed])
 
 
 def _check_count(what: str, count: int, images: int, allowed_missing: int, place: str) -> None:
-    """Raise `DataError` if the `count` of images that are there is above `images`, or more than `allowed_missing` below
-    it. what: how the message begins; place: what it calls the stream."""
+    """Raise `DataError` if the `count` of images that are there is above `images`, or more than `allowed_missing`
+    below."""
     if not images - allowed_missing <= count <= images:
         problem = f"{what}: {count:,} of {images:,} images are there, {images - count:,} missing"
         raise DataError(f"{problem}; the stream is not whole, match again", place=place, code="not-whole")
@@ -153,8 +143,7 @@ def _check_count(what: str, count: int, images: int, allowed_missing: int, place
 
 @dataclass
 class MatchStream:
-    """All match records of a stream, gathered by view. A view is a protocol, perhaps at another threshold or on a part
-    of the data.
+    """All match records of a stream, by view: a protocol, perhaps at another threshold or on a part of the data.
 
     protocols: those that records may name besides the published ones, by name. truth: the ground truth that the user
     gives with the stream; all records must have been made with the same annotations. views: by `Protocol.key`. unread:
@@ -172,10 +161,9 @@ class MatchStream:
         """Read and check match records; yield them in batches, each of records of one view, with that view. What the
         records say about their ground truth is added to the view; the caller gathers the predictions.
 
-        check: a further check of a record and its line, which raises `DataError`. policy: whether a bad line is an
-        error or is skipped. Bad are lines that are no match records, an image that occurs twice for one view, records
-        made with different settings, and an image that `truth` does not have, or has with other annotations;
-        `DataError`."""
+        check: a further check of a record and its line, which raises `DataError`. Bad are also an image that occurs
+        twice for one view, records made with different settings, and an image that `truth` does not have, or has with
+        other annotations."""
         lines = iter(lines)
         while chunk := list(islice(lines, BATCH)):
             records_by_view: dict[str, list[Record]] = {}
@@ -199,9 +187,8 @@ class MatchStream:
 
     def _register_record(self, record: Record, line: Line) -> MatchedView:
         """Check a match record and register its image with the view that it belongs to: its protocol, threshold and
-        part of the data. Return that view, which is made if it is new. line: where the record is from. Raises
-        `DataError` that names the field if the record is bad, or does not go together with the lines before it or with
-        `truth`."""
+        part of the data. Return that view, which is made if it is new. Raises `DataError` that names the field if the
+        record is bad, or does not go together with the lines before it or with `truth`."""
         problem = next(match_problems(record, self.vocabulary, self.protocols), None)
         if problem is not None:
             raise problem.error(line.place)
@@ -212,7 +199,9 @@ class MatchStream:
             row = read_view(self.protocols.get(name) or PROTOCOLS[name], tags)
             positions = None if self.truth is None else self.truth.position
             register = ImageRegister(positions, unit="an image and protocol")
-            view = MatchedView(row, settings, Tally([row], len(self.vocabulary.interactions)), register)
+            tally = Tally([row], len(self.vocabulary.interactions))
+            tally.truth_total, tally.orders = 0, {row.key: 0}  # `add_heads` adds to them
+            view = MatchedView(row, settings, tally, register)
         if settings != view.settings:
             text = f"{settings} here and {view.settings} before; match the whole stream with one setting"
             raise DataError(text, place=line.place, field="settings", code="mixed")
@@ -246,14 +235,10 @@ def _check_annotations(record: Record, truth: GroundTruth, row: Protocol, line: 
 
 
 def read_matches(lines: Iterable[Line], stream: MatchStream, policy: ErrorPolicy) -> None:
-    """Read match records and add their outcomes and ground truth to the tallies of the stream's views. policy: whether
-    a bad line is an error (`DataError`) or is skipped."""
+    """Read match records and add their outcomes and ground truth to the tallies of the stream's views."""
     for view, records in stream.batches(lines, policy):
         _add_to_tally(view, records, stream.vocabulary)
     for view in stream.views.values():
-        view.tally.caveats |= view.caveats
-        view.tally.truth_total = view.truth_total
-        view.tally.orders = {view.row.key: view.order}
         view.tally.uncounted = view.classless > 0
 
 
@@ -275,15 +260,13 @@ def _add_to_tally(view: MatchedView, records: Sequence[Record], vocabulary: Voca
 
 
 def _join_items(records: Sequence[Record], key: str) -> tuple[list[Record], Ints]:
-    """Return (the items of all records, the index of each item's record). key: `predictions` or `gt`, the field of the
-    records that lists their items."""
+    """Return (the items of all records in the field `predictions` or `gt`, the index of each item's record)."""
     items = list(chain.from_iterable(record[key] for record in records))
     return items, np.repeat(np.arange(len(records)), [len(record[key]) for record in records])
 
 
 def interactions(items: list[Record], vocabulary: Vocabulary) -> Ints:
-    """Return [M] the class number of each of M predictions or ground-truth triplets of checked match records, -1 for
-    a verb and object that are no class."""
+    """Return [M] the class number of each of M predictions or ground-truth triplets, -1 for none."""
     ids = vocabulary.interaction_ids
     if vocabulary.roles:
         return np.array([ids[item["verb"], item.get("role") or ""] for item in items], dtype=np.int64)

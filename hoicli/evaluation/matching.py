@@ -97,8 +97,7 @@ class Batch(Pairing):
         return outcomes if protocol.part is None else self._restrict_to_part(protocol.part, outcomes)
 
     def drop_reasons(self, protocol: Protocol, filters: Filters) -> NDArray[np.uint8]:
-        """Return [T] for each prediction 0 if it counts, else the code (an index of OUTCOMES) of the first reason why
-        it does not."""
+        """Return [T] for each prediction 0 if it counts, else the code of the first reason why it does not."""
         scenes, vocabulary = self.predictions, self.truth.vocabulary
         code = np.zeros(len(scenes.score), dtype=np.uint8)
 
@@ -134,8 +133,7 @@ class Batch(Pairing):
         return code
 
     def _best_of_images(self, count: int, among: Bools | None) -> Bools:
-        """Return a mask [T] of the `count` best-scored predictions of each image. among [T]: a mask of the predictions
-        that are ranked, None for all."""
+        """Return a mask [T] of the `count` best-scored predictions of each image, of those `among` [T] (None: all)."""
         if among is not None:
             return best_per_image(self.predictions, count, among)
         if count not in self._filtered:
@@ -147,8 +145,8 @@ class Batch(Pairing):
 
         A triplet is removed only because of a better-scored one of the same labels and verb. So it does not matter for
         the others whether whole verbs, or the worst of an image, were dropped before, and one result on all predictions
-        serves every protocol. few: a cap left few predictions; unless that result is there already, NMS of these few
-        alone is faster."""
+        serves every protocol. few: a cap left few predictions, whose NMS alone is faster unless that is there already.
+        """
         if few and nms not in self._filtered:
             return pair_nms(self.predictions, among, **nms._asdict())
         if nms not in self._filtered:
@@ -157,8 +155,7 @@ class Batch(Pairing):
         return self._filtered[nms]
 
     def _match_all(self, protocol: Protocol, filters: Filters) -> Outcomes:
-        """Return the outcomes under a protocol's rules and threshold on all images, even if the protocol is a view on a
-        part of the data."""
+        """Return the outcomes by a protocol's rules and threshold on all images, even if it is a view on a part."""
         if protocol.whole_image:
             return self._match_labels(self.drop_reasons(protocol, filters))
         if protocol.every_overlap or protocol.first_free:
@@ -215,8 +212,8 @@ class Batch(Pairing):
         """Return, for each ground-truth triplet that some prediction overlaps enough, the best-scored of these, the
         first in the input of equal scores, as positions in the arguments.
 
-        row, truth, enough [K]: K pairs of a prediction and a triplet, ascending by prediction, and whether they overlap
-        enough."""
+        row, truth, enough [K]: K pairs of a prediction and a triplet, by prediction, and whether they overlap enough.
+        """
         claims = np.flatnonzero(enough)
         claims = claims[sorted_by(truth[claims], len(self.truth.scenes.interaction))]
         return claims[first_largest(truth[claims], self.predictions.score[row[claims]])]
@@ -266,8 +263,7 @@ class Batch(Pairing):
         return Outcomes(code, row=none, truth=none, iou_subject=no_overlaps, iou_object=no_overlaps, enough=nowhere)
 
     def check_serves(self, protocol: Protocol) -> None:
-        """Raise `DataError` if a caveat of the predictions rules the protocol out (scores of whole images, for example,
-        cannot be matched by boxes)."""
+        """Raise `DataError` if a caveat of the predictions rules the protocol out (as scores of whole images)."""
         if not protocol.refuses & self.predictions.every_caveat:
             return
         refused = self.predictions.caveats & protocol.refuses
@@ -286,8 +282,7 @@ class Batch(Pairing):
         return outcomes.replace_codes(code.astype(np.uint8), inside[outcomes.row])
 
     def members(self, part: Part) -> Bools:
-        """Return a mask [T] of the predictions in one part of a slice (`--slice` divides images or triplets into named
-        parts): by their image, or by their own boxes."""
+        """Return a mask [T] of the predictions in one part of a slice: by their image, or by their own boxes."""
         if part.slice.of == IMAGES:
             images: Bools = self.truth.slice_members(part.slice)[part.number]
             return images[self.image_of_hoi]
@@ -295,8 +290,7 @@ class Batch(Pairing):
         return members
 
     def parts(self, slice_: Slice) -> Bools:
-        """Return a mask [parts, T] of the predictions in each part of a slice of triplets (a division by the size of
-        the object, for example), by their own boxes. The result is kept for the next call."""
+        """Return a mask [parts, T] of the predictions in each part of a slice of triplets, by their own boxes."""
         if slice_ not in self._slices:
             self._slices[slice_] = triplet_parts(slice_, self.predictions, self.truth.vocabulary)
         return self._slices[slice_]
@@ -314,8 +308,7 @@ def _join_candidates(blocks: Sequence[Candidates]) -> Candidates:
 
 
 def _keep_largest(candidates: Candidates) -> Candidates:
-    """Return only the candidate of each prediction with the largest min(IoU_subject, IoU_object), the first of equal
-    ones."""
+    """Return the candidate of each prediction with the largest min(IoU_subject, IoU_object), the first of equals."""
     row, truth, iou_subject, iou_object = candidates
     best = first_largest(row, np.minimum(iou_subject, iou_object))
     return Candidates(row[best], truth[best], iou_subject[best], iou_object[best])

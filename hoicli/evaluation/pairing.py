@@ -122,8 +122,7 @@ class Pairing:
         where a class does not fix the object, it is 0 if one of the two is missing (-1) or, unless the protocol counts
         pairs only, their labels differ.
 
-        box, truth_box [M]: indices of predicted and of annotated boxes; label, truth_label: the labels of all predicted
-        and of all annotated boxes."""
+        label, truth_label: the labels of all predicted and of all annotated boxes."""
         if not self.truth.vocabulary.roles:
             return self.iou_of(protocol, box, truth_box)
         comparable = (box >= 0) & (truth_box >= 0)
@@ -221,8 +220,7 @@ class Pairing:
         return boxes, truth_boxes
 
     def meets(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Bools:
-        """Return a mask of the M pairs of boxes whose IoU reaches the protocol's threshold, whatever their labels. box,
-        truth_box [M]: the indices of the predicted and of the ground-truth boxes."""
+        """Return a mask of the M pairs of boxes whose IoU reaches the protocol's threshold, whatever their labels."""
         return reaches(protocol, self.iou_of(protocol, box, truth_box))
 
     def _keep_same_label(self, protocol: Protocol, box: Ints, truth_box: Ints) -> tuple[Ints, Ints]:
@@ -256,7 +254,7 @@ def reaches(protocol: Protocol, overlap: Floats) -> Bools:
 
 def protocol_iou(protocol: Protocol, first: Floats, second: Floats) -> Floats:
     """Return [M] the IoU of each predicted box with the ground-truth box beside it, as the protocol shifts and measures
-    them. first, second [4, M]: the corners of the predicted and of the ground-truth boxes."""
+    it."""
     return iou(
         first + np.array(protocol.prediction_shift)[:, np.newaxis],
         second + np.array(protocol.truth_shift)[:, np.newaxis],
@@ -300,7 +298,7 @@ def blocks_of(count: Ints) -> list[slice]:
 def counterparts(start: Ints, count: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Yield every pair of a row r and one of the numbers start[r], start[r] + 1, ..., of which it has count[r], as two
     columns. The numbers are most often the annotated boxes of the row's image. The pairs come in blocks that fit into
-    memory, at least one block. start, count: a value for each row."""
+    memory, at least one block."""
     for block in blocks_of(count):
         row, counterpart = expand_runs(start[block], count[block])
         row += block.start

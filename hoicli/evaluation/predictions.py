@@ -25,8 +25,7 @@ class Predictions(Stream):
     """Whether result rows must name the model (in their tags)."""
 
     def __init__(self, paths: Sequence[str], opener: Opener = files, lines_held: Iterable[Line] | None = None) -> None:
-        """Name the files to read, `-` for stdin. opener: opens a path; lines_held: lines in memory, to read in place of
-        the files."""
+        """Name the files to read, `-` for stdin. opener: opens a path; lines_held: to read in place of the files."""
         super().__init__(paths, "predictions", opener, lines_held)
 
     def with_name(self, name: str, *, tagged: bool) -> Predictions:
@@ -92,8 +91,8 @@ def names_of_files(paths: Sequence[str]) -> list[str]:
     """Return a different name for each path: the file's name up to its first dot; "stdin" for `-`.
 
     If two names would be equal, all names get as many folders in front as are needed to tell them apart (`cdn/preds`
-    and `upt/preds`), or else their endings, too (`preds.json` and `preds.jsonl`). Raises `UsageError` for a path that
-    is given twice."""
+    and `upt/preds`), or else their endings, too (`preds.json` and `preds.jsonl`). Raises `UsageError` for equal paths.
+    """
     full_parts = [("<stdin>",) if path == "-" else PurePath(os.path.normpath(path)).parts or (path,) for path in paths]
     twice = next((path for path, count in Counter(full_parts).items() if count > 1), None)
     if twice is not None:

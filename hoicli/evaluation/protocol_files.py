@@ -17,15 +17,7 @@ from typing import Any
 import orjson
 
 from hoicli.errors import DataError, UsageError, arg, did_you_mean, write_number
-from hoicli.evaluation.protocols import (
-    ALL_BY_ONE,
-    COUNTED_IMAGES,
-    FAR_EDGES,
-    NO_SHIFT,
-    PROTOCOLS,
-    Protocol,
-    Shift,
-)
+from hoicli.evaluation.protocols import ALL_BY_ONE, COUNTED_IMAGES, FAR_EDGES, NO_SHIFT, PROTOCOLS, Protocol, Shift
 from hoicli.evaluation.recall_grids import EVERY_RECALL, GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS, GRIDS
 from hoicli.io.messages import display_name
 from hoicli.io.plugins import plugin
@@ -58,8 +50,7 @@ _TOGETHER = {
 
 def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -> str:
     """Return in words what a protocol does, as `eval --explain` prints it: a line each for its name and source, boxes,
-    matching, what counts and how results are averaged, and one for its remark if it has one. subjects: the labels that
-    a subject may have in the dataset."""
+    matching, what counts and how results are averaged, and perhaps its remark. subjects: labels of subjects."""
     width = "x2 - x1 + 1 (inclusive pixels)" if protocol.inclusive else "x2 - x1 (edges)"
     touch = "" if protocol.touching_overlap else ", 0 where boxes only touch"
     if protocol.union_margin:
@@ -109,8 +100,8 @@ def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -
 
 
 def _match_rule(protocol: Protocol, enough: str) -> str:
-    """Return in words which ground truth a prediction is matched with and when it is true. enough: the overlap that a
-    match needs, as text (`>= 0.5`)."""
+    """Return in words which ground truth a prediction is matched with and when it is true. enough: the overlap that it
+    needs, as text."""
     if protocol.whole_image:
         return (
             "the best triplet of a class in an image is the image's score of the class; true if the image has the "
@@ -156,8 +147,7 @@ def _grid_name(grid: tuple[float, ...]) -> str:
 
 
 def protocol_record(row: Protocol) -> Record:
-    """Return the protocol as the JSON object that a protocol file would have for it: a value for each field, and the
-    grid by its name if it has one."""
+    """Return the protocol as the JSON object that a protocol file would have for it, the grid by its name if it can."""
     record: Record = {name: getattr(row, name) for name in _file_fields() if name not in _unused_later_fields(row)}
     grids: dict[tuple[float, ...], Any] = {grid: name for name, grid in GRIDS.items()} | {EVERY_RECALL: EVERY}
     return {**record, "grid": grids.get(row.grid, list(row.grid))}
@@ -251,8 +241,7 @@ def dataset_of(path: str) -> str:
 
 def _make_protocol(record: Record, vocabulary: Vocabulary, rows: Mapping[str, Protocol], bad: MakeError) -> Protocol:
     """Return the protocol that the object of a file describes: the one in `rows` that it is `like`, if it names one,
-    with the file's fields in place of that one's. rows: the dataset's protocols by name; bad: makes the error to raise
-    for a bad field."""
+    with the file's fields in place of that one's."""
     file_fields, like = _file_fields(), record.get("like")
     values = {name: _check_value(file_fields[name], value, bad) for name, value in record.items() if name != "like"}
     values["dataset"] = vocabulary.name
@@ -315,8 +304,7 @@ def _check_grid(value: Any, bad: MakeError) -> tuple[float, ...]:
 
 
 def _check_together(row: Protocol, vocabulary: Vocabulary, bad: MakeError) -> None:
-    """Raise the error that `bad` makes if a field of a new protocol means nothing for the dataset, or does not go
-    together with another field."""
+    """Raise the error that `bad` makes if a field means nothing for the dataset, or does not go with another field."""
     for name, subsets, choices in (
         ("classes", [row.classes] if row.classes else [], list(vocabulary.subsets)),
         ("subsets", row.subsets, ["full", *vocabulary.groups, *vocabulary.subsets]),

@@ -30,8 +30,7 @@ FAR_EDGES: Shift = (0.0, 0.0, 1.0, 1.0)
 
 @dataclass(frozen=True)
 class Protocol:
-    """What one released evaluator does (or a paper's text says), as data. Defaults are the most common choices, so a
-    row shows what is special.
+    """What one released evaluator does (or a paper's text says), as data. Defaults are the most common choices.
 
     A "view" of a protocol is the protocol with another IoU threshold, or on one part of the data (`--iou`, `--slice`);
     it is a `Protocol`, too, and sets the last five fields.
@@ -169,8 +168,7 @@ class Protocol:
 
 
 def view_key(name: str, view: Mapping[str, str]) -> str:
-    """Return the `Protocol.key` of a view: its protocol's name and the values of its tags (iou, slice, part), with |
-    between them."""
+    """Return the `Protocol.key` of a view: its protocol's name and the values of iou, slice and part, joined by |."""
     return "|".join([name, *view.values()])
 
 
@@ -185,6 +183,8 @@ _official_vcoco = partial(
     only_annotated_classes=True,
 )
 """The settings that the three official V-COCO rows share."""
+_official_roles = partial(_official_vcoco, source=f"{_VSRL} _do_role_eval", classes="25", subsets=("24", "25"))
+"""The settings that the two of its role AP share."""
 
 _HO_RCNN = "ywchao/ho-rcnn evaluation/eval_one.m"
 # The MATLAB code reads 1-based ground truth and makes 0-based predictions 1-based.
@@ -324,21 +324,8 @@ _ROWS = (
     _official_vcoco(
         name="vcoco-agent", title="V-COCO official, agents", source=f"{_VSRL} _do_agent_eval", classes="agent"
     ),
-    _official_vcoco(
-        name="vcoco-s1",
-        title="V-COCO official, scenario 1",
-        source=f"{_VSRL} _do_role_eval",
-        classes="25",
-        subsets=("24", "25"),
-    ),
-    _official_vcoco(
-        name="vcoco-s2",
-        title="V-COCO official, scenario 2",
-        source=f"{_VSRL} _do_role_eval",
-        classes="25",
-        subsets=("24", "25"),
-        any_object_when_none=True,
-    ),
+    _official_roles(name="vcoco-s1", title="V-COCO official, scenario 1"),
+    _official_roles(name="vcoco-s2", title="V-COCO official, scenario 2", any_object_when_none=True),
     Protocol(
         name="vcoco-qpic",
         title="QPIC, CDN, GEN-VLKT on V-COCO in training",

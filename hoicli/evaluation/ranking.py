@@ -25,7 +25,6 @@ class Listed:
         self._counts = Growing(count=np.int32)  # by image: how many predictions it has
         self._rows = Growing(interaction=np.int32, score=np.float64)
         self._length = 0
-        self._by_score: Ints | None = None  # their order by score, once it was needed; each `add` makes it None again
 
     def __len__(self) -> int:
         """Return the number of predictions."""
@@ -38,7 +37,6 @@ class Listed:
         self._counts.add(count=np.bincount(image, minlength=len(image_ids)))
         self._rows.add(interaction=interaction, score=score)
         self._length += len(score)
-        self._by_score = None
 
     def merge(self, other: Listed) -> None:
         """Add the predictions that another `Listed` holds, which must be of other images."""
@@ -46,7 +44,6 @@ class Listed:
         self._counts.merge(other._counts)
         self._rows.merge(other._rows)
         self._length += len(other)
-        self._by_score = None
 
     @property
     def interaction(self) -> NDArray[np.int32]:
@@ -75,13 +72,6 @@ class Listed:
         best = order[np.flatnonzero(np.diff(image[order], prepend=-1))]
         return int((self.interaction[best] < 0).sum()), len(best)
 
-    def order_by_score(self) -> Ints:
-        """Return the rows of all predictions by descending score, then by image id, then by their order in the image.
-        The result is kept for the next call."""
-        if self._by_score is None:
-            self._by_score = order_by_score(self.score, self._image_ranks)
-        return self._by_score
-
     def rank_by_class(
         self,
         classes: NDArray[np.signedinteger[Any]],
@@ -100,21 +90,16 @@ class Listed:
         def ties(tied: Ints) -> list[NDArray[Any]]:
             """Return the keys that order the predictions at some positions of `row`, if their scores are equal."""
             orders_in_image: list[NDArray[Any]] = [row[tied]] if place is None else [row[tied], place[row[tied]]]
-            return [*orders_in_image, *self._image_ranks(row[tied])]
+            return [*orders_in_image, rank_by_id(self.image_ids)[self.image[row[tied]]]]
 
         order = ranking(classes, self.score[row], ties)
         bounds = starts_of(np.bincount(classes + 1, minlength=class_count + 1))  # the first run has no class (-1)
         return Ranked(order[bounds[1] :], bounds[1:] - bounds[1])
 
-    def _image_ranks(self, rows: Ints) -> list[Ints]:
-        """Return the keys that order equally scored predictions, in a list of one: the ranks of their images by id."""
-        return [rank_by_id(self.image_ids)[self.image[rows]]]
-
 
 @dataclass(frozen=True)
 class Ranked:
-    """Predictions ranked class by class, the best-scored first. order [R]: their rows; class c has the rows
-    order[bounds[c]:bounds[c + 1]]."""
+    """Predictions ranked class by class, the best first: class c has the rows order[bounds[c]:bounds[c + 1]]."""
 
     order: Ints
     bounds: Ints
@@ -145,14 +130,12 @@ def ranking(classes: NDArray[np.signedinteger[Any]], score: Floats, ties: Ties =
 
 
 def order_by_score(score: Floats, ties: Ties = lambda _: ()) -> Ints:
-    """Return [T] the order of predictions by descending score, then by the keys that `ties` returns, then by index in
-    the array."""
+    """Return [T] the order of predictions by descending score, then by the keys that `ties` returns, then by index."""
     return ranking(np.zeros(len(score), dtype=np.int8), score, ties)
 
 
 def order_by_class(classes: NDArray[np.signedinteger[Any]], order: Ints) -> Ints:
-    """Return `order`, which holds rows of predictions, stably sorted by class: rows of one class keep their sequence.
-    classes [T]: the class of each prediction."""
+    """Return the rows `order` sorted by class: rows of one class keep their sequence. classes [T]: of all rows."""
     return order[np.argsort(_to_fast_type(classes)[order], kind="stable")]
 
 
@@ -190,12 +173,11 @@ def ranked_ap(rank: Ints, bounds: Ints, positives: Ints, protocol: Protocol) -> 
 
 def precision_from(rank: Ints, bounds: Ints, positives: Ints, recalls: Sequence[float]) -> Iterator[Floats]:
     """Yield, for each value in `recalls`, [C] the largest precision of each class at that recall or more, in [0, 1].
+    rank, bounds, positives: as in `ranked_ap`.
 
-    rank: the ranks of the true positives among the counted predictions of their class, from 1, ascending; class c has
-    rank[bounds[c]:bounds[c + 1]]. positives [C]: how much ground truth each class has. Precision is highest at a true
-    positive (a false positive only lowers it), so only true positives matter: the k-th, at rank r, gives precision
-    k / r and recall k / positives. Recall is compared with `>=` in float64: the grid decides about a recall of exactly
-    3/10, 6/10 or 7/10 (tests/evaluation/test_tally.py)."""
+    Precision is highest at a true positive (a false positive only lowers it), so only true positives matter: the k-th,
+    at rank r, gives precision k / r and recall k / positives. Recall is compared with `>=` in float64: the grid decides
+    about a recall of exactly 3/10, 6/10 or 7/10 (tests/evaluation/test_tally.py)."""
     count = np.diff(bounds)
     owner = np.repeat(np.arange(len(positives)), count)
     hits_so_far = np.arange(len(rank)) - bounds[owner] + 1
@@ -210,11 +192,8 @@ def precision_from(rank: Ints, bounds: Ints, positives: Ints, recalls: Sequence[
 
 
 def interpolated_ap(rank: Ints, bounds: Ints, positives: Ints, grid: tuple[float, ...]) -> Floats:
-    """Return [C] the mean, over the values of `grid`, of each class's largest precision at that recall or more.
-
-    rank [K]: 1-based ranks of the true positives in their class's list, ascending; class c has
-    rank[bounds[c]:bounds[c + 1]]. positives [C]: how much ground truth each class has. The result is in [0, 1]; a class
-    without ground truth or true positives gets 0, as in every released evaluator."""
+    """Return [C] the mean, over the values of `grid`, of each class's largest precision at that recall or more, in [0,
+    1]; 0 without true positives, as in every released evaluator. rank, bounds, positives: as in `ranked_ap`."""
     ap = np.zeros(len(positives))
     for largest in precision_from(rank, bounds, positives, grid):
         ap += largest
@@ -223,12 +202,9 @@ def interpolated_ap(rank: Ints, bounds: Ints, positives: Ints, grid: tuple[float
 
 
 def enveloped_ap(rank: Ints, bounds: Ints, positives: Ints) -> Floats:
-    """Return [C] the area under each class's precision envelope, with a step at every recall, in [0, 1].
-
-    rank: the ranks of the true positives among the counted predictions of their class, from 1, ascending; class c has
-    rank[bounds[c]:bounds[c + 1]]. positives [C]: how much ground truth each class has. Each true positive adds
-    1 / positives of recall, at the largest precision of any recall from there on (PASCAL VOC since 2010; s-gupta/v-coco
-    vsrl_eval.py `voc_ap`)."""
+    """Return [C] the area under each class's precision envelope, with a step at every recall, in [0, 1]. rank, bounds,
+    positives: as in `ranked_ap`. Each true positive adds 1 / positives of recall, at the largest precision of any
+    recall from there on (PASCAL VOC since 2010; s-gupta/v-coco vsrl_eval.py `voc_ap`)."""
     ap = np.zeros(len(positives))
     for number in np.flatnonzero(np.diff(bounds)).tolist():
         ranks = rank[bounds[number] : bounds[number + 1]]

@@ -68,8 +68,7 @@ class Found:
     caveats: the mask of the predictions' caveats."""
 
     def __init__(self, *, as_listed: bool = False) -> None:
-        """Begin with nothing found. as_listed: whether predictions of equal score are ranked in the order of the
-        input."""
+        """Begin with nothing found. as_listed: rank predictions of equal score in the order of the input."""
         self._as_listed, self.caveats = as_listed, 0
         self._found = Growing(triplet=np.int64, **dict.fromkeys(CONSTRAINTS, np.int64))
         self._images = Growing(image=np.int64, content=np.int64)
@@ -102,15 +101,13 @@ class Found:
         return images
 
     def rank(self, constraint: str, triplets: int) -> Ints:
-        """Return [triplets] for each ground-truth triplet the rank of the best prediction that finds it, NEVER if none
-        does. constraint: one of CONSTRAINTS; triplets: how many triplets the ground truth has."""
+        """Return [triplets] for each ground-truth triplet the rank of the best prediction that finds it, or NEVER."""
         rank = np.full(triplets, NEVER)
         rank[self._found["triplet"]] = self._found[constraint]
         return rank
 
     def content(self, images: int) -> Ints:
-        """Return [images] what is predicted in each image: NOTHING, BOXES without a triplet, or PREDICTIONS (triplets).
-        images: how many images the ground truth has."""
+        """Return [images] what is predicted in each image: NOTHING, BOXES without a triplet, or PREDICTIONS."""
         content = np.full(images, NOTHING)
         content[self._images["image"]] = self._images["content"]
         return content
@@ -127,9 +124,7 @@ class Unseen:
 
 def not_in_training(truth: GroundTruth, training: Stream, policy: ErrorPolicy) -> Unseen:
     """Return which triplets of the ground truth are unseen: those whose labels (subject, verb, object) no triplet of
-    the training set has. Its name in the result is a digest of the different triplets of the training set.
-
-    training: the ground truth of the training set. policy: whether a bad line in it is an error or is skipped. Raises
+    the training set has. Its name in the result is a digest of the different triplets of the training set. Raises
     `DataError` for a bad line, and for a training set without triplets."""
     vocabulary = truth.vocabulary
     with no_garbage_collection():
@@ -145,8 +140,7 @@ def not_in_training(truth: GroundTruth, training: Stream, policy: ErrorPolicy) -
 
 
 def _label_keys(scenes: Scenes, vocabulary: Vocabulary) -> Ints:
-    """Return [T] one number for the three labels (subject, verb, object) of each triplet, so that triplets of the same
-    labels have the same number."""
+    """Return [T] one number for the three labels (subject, verb, object) of each triplet."""
     keys: Ints = scenes.labels[scenes.subject] * len(vocabulary.verbs) + scenes.verb
     return keys * len(vocabulary.objects) + scenes.labels[scenes.object]
 
@@ -253,10 +247,8 @@ def measure_recalls(
     unseen: Unseen | None = None,
 ) -> Measured:
     """Read predictions and return what they find of the ground truth. Notes on stderr tell what does not fit together.
-
-    convention: how recall is computed. unseen: which triplets zR@K is about, None to leave it out. policy: whether a
-    bad line is an error or is skipped. Raises `DataError` for a bad line, or an image that the ground truth does not
-    have."""
+    unseen: which triplets zR@K is about, None to leave it out. Raises `DataError` for a bad line, or an image that the
+    ground truth does not have."""
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Found, Coverage]:
         """Read some lines, and return what they find and how well they fit the ground truth."""
@@ -288,8 +280,7 @@ def recall_rows(
 ) -> Iterator[Row]:
     """Yield a row for every metric at every K under each constraint, in percent. `n` is the number of images for R@K
     and zR@K, and of verbs for mR@K and F1@K. per_class: also yield the recall R@K of each verb, where `n` is the number
-    of its triplets. ks: the values of K, None for the number of the image's triplets; settings: what every signature
-    states; tags: further fields of all rows."""
+    of its triplets. ks: the values of K, None for the number of the image's triplets."""
     convention, unseen = measured.convention, measured.unseen
     pairs = product(convention.constraints, ks)
     recalls = {(constraint, k): measured.recalls(constraint, k) for constraint, k in pairs}

@@ -37,8 +37,7 @@ def detected_boxes(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBox
 
     A box has the score that its record's `scores` states. In a record without `scores`, a box has the best score of the
     triplets that name it, boxes that no triplet names are left out, and of boxes with equal label and corners only the
-    best-scored stays. For a bad record this raises any of the exceptions after which `columns.attempt` looks for the
-    bad line."""
+    best-scored stays. For a bad record this raises what makes `columns.attempt` look for the bad line."""
     raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores",))  # with each record's scores of boxes
     scenes = numbered_scenes(raw, vocabulary, scored=True)
     score = scores_by_box(raw, scenes)
@@ -47,8 +46,14 @@ def detected_boxes(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBox
     scored, labelled = np.isfinite(score), scenes.labels >= 0
     scored[_repeated_boxes(scenes, score, np.flatnonzero(scored & without_score))] = False
     row = np.flatnonzero(scored & labelled)
-    numbers = _count_records(raw)
-    numbers |= Counter(boxes=int(scored.sum()), unlabelled=int((scored & ~labelled).sum()))
+    has_boxes = np.diff(raw.box_start) > 0  # of each record
+    states_scores = np.array([scores is not None for scores in raw.each("scores")], dtype=bool)
+    numbers = Counter(
+        records=int(has_boxes.sum()),
+        scored=int((has_boxes & states_scores).sum()),
+        boxes=int(scored.sum()),
+        unlabelled=int((scored & ~labelled).sum()),
+    )
     return DetectedBoxes(scenes.image_ids, scenes, row, score[row], numbers)
 
 
@@ -63,19 +68,10 @@ def _best_triplet_scores(raw: RawImages, scenes: Scenes) -> Floats:
 
 
 def _repeated_boxes(scenes: Scenes, score: Floats, candidates: Ints) -> Ints:
-    """Return those of the `candidates` (indices of boxes) that repeat a better-scored candidate of the same image,
-    label and corners. score [B]: the score of each box."""
+    """Return those of the `candidates` (boxes) that repeat a better-scored one of the same image, label and corners."""
     boxes = np.column_stack([scenes.image_of_box[candidates], scenes.labels[candidates], scenes.boxes[candidates]])
     order = np.lexsort((-score[candidates], *boxes.T))
     # equal boxes stand together, the best-scored first: a box that equals its predecessor repeats it
     repeats_previous = (boxes[order[1:]] == boxes[order[:-1]]).all(axis=1)
     repeated: Ints = candidates[order[1:][repeats_previous]]
     return repeated
-
-
-def _count_records(raw: RawImages) -> Counter[str]:
-    """Return two counts: `records` that have boxes, and how many of these are `scored`, that is, have a field `scores`
-    with the scores of their boxes."""
-    has_boxes = np.diff(raw.box_start) > 0
-    scored = np.array([scores is not None for scores in raw.each("scores")], dtype=bool)
-    return Counter(records=int(has_boxes.sum()), scored=int((has_boxes & scored).sum()))

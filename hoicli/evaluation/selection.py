@@ -65,8 +65,7 @@ def adapt_protocol(row: Protocol, vocabulary: Vocabulary) -> Protocol:
 
 
 def _dataset_to_follow(vocabulary: Vocabulary) -> str:
-    """Return the name of the dataset whose protocols apply to a dataset that has none of its own: V-COCO if its verbs
-    have roles, else HICO-DET."""
+    """Return the dataset whose protocols apply to one without its own: V-COCO for verbs with roles, else HICO-DET."""
     return "vcoco" if vocabulary.roles else "hico"
 
 
@@ -74,11 +73,6 @@ def _table_name(vocabulary: Vocabulary) -> str:
     """Return the key of TABLES for a dataset: its own table if it has one, else that of HICO-DET or V-COCO."""
     name = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
     return name if name in TABLES else _dataset_to_follow(vocabulary)
-
-
-def table_of(vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Return the names of the protocols that `--protocol all` means for a dataset."""
-    return TABLES[_table_name(vocabulary)]
 
 
 def also_reported(vocabulary: Vocabulary) -> list[Protocol]:
@@ -112,8 +106,7 @@ def main_protocol(vocabulary: Vocabulary) -> Protocol:
 
 
 def distinct(rows: Iterable[Protocol]) -> list[Protocol]:
-    """Return one protocol of each name. Views of a protocol (at other thresholds, on parts of the data) have its name,
-    so that only one of them remains."""
+    """Return one protocol of each name: of the views of a protocol, which have its name, only one remains."""
     return list({row.name: row for row in rows}.values())
 
 
@@ -127,15 +120,13 @@ def protocol_of(vocabulary: Vocabulary) -> Protocol:
 
 
 def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = None) -> list[Protocol]:
-    """Return the protocols that `--protocol` names, in order of first mention, each once; protocols from files and from
-    other packages come last.
+    """Return the protocols that `--protocol` names, in order of first mention, each once; those of files and packages
+    last.
 
     names: the option's texts, each with one name or several between commas; `all` means the table of the dataset. If
     there are none, it is that table for a shipped dataset, or the main protocol for a dataset from a file. dataset: its
-    name, file or vocabulary; None means that of the named protocols, or HICO-DET.
-
-    Raises `UsageError` for unknown names, names of another dataset, and two protocols of one name; `DataError` for a
-    bad file."""
+    name, file or vocabulary; None means that of the named protocols, or HICO-DET. Raises `UsageError` for unknown
+    names, names of another dataset, and two protocols of one name; `DataError` for a bad file."""
     asked_for = [part.strip() for part in chain.from_iterable(text.split(",") for text in names)]
     external = [name for name in dict.fromkeys(asked_for) if _is_external(name)]  # of a file or a package
     listed = [name for name in asked_for if name not in external]
@@ -153,7 +144,7 @@ def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = No
         listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
     chosen: dict[str, Protocol] = {}
     for name in listed:
-        chosen |= {each: rows[each] for each in (table_of(vocabulary) if name == "all" else [name])}
+        chosen |= {each: rows[each] for each in (TABLES[_table_name(vocabulary)] if name == "all" else [name])}
     for name in external:
         row = read_protocol(name, vocabulary, rows)
         if row.name in chosen:
@@ -174,8 +165,8 @@ def _check_known(names: Sequence[str]) -> None:
 
 
 def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
-    """Return the protocol that `--protocol` names, None if it names none. names: what the option was given;
-    dataset: its name or file, None for that of the protocol. Raises `UsageError` if it names several."""
+    """Return the protocol that `--protocol` names, None if it names none. dataset: None for that of the protocol.
+    Raises `UsageError` if it names several."""
     rows = chosen_protocols(names, dataset) if names else []
     if len(rows) > 1:
         raise UsageError(f"{arg('protocol', ','.join(names))}: one protocol says what is right; name one")
@@ -183,8 +174,7 @@ def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
 
 
 def explicit(names: Iterable[str]) -> frozenset[str]:
-    """Return the names of the protocols that the user asked for one by one, by name or by file, and not through `all`.
-    names: the texts of `--protocol`, each with one name or several between commas."""
+    """Return the names of the protocols that the user asked for one by one, by name or file, and not through `all`."""
     listed = {part.strip() for part in chain.from_iterable(text.split(",") for text in names)} - {"all"}
     return frozenset(str(record_of(part)["name"]) if part.endswith(ENDING) else part for part in listed)
 

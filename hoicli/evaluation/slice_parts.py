@@ -82,14 +82,12 @@ def _length(vectors: Floats) -> Floats:
 
 
 def _count_distinct(image: Ints, rows: Floats | Ints, images: int) -> Ints:
-    """Return [images] how many different rows each image has. rows [K, columns]: for example boxes; image [K]: the
-    image of each row; images: how many images there are."""
+    """Return [images] how many different rows (boxes, for example) each image has. image [K]: the image of each row."""
     keys = np.unique(np.column_stack([image, rows]), axis=0)
     return np.bincount(keys[:, 0].astype(np.int64), minlength=images)
 
 
 def _part_masks(part: Ints, parts: int) -> Bools:
-    """Return a mask [parts, M] for each part of a slice: which of the M items are in it. part [M]: the number of the
-    one part that each item is in."""
+    """Return a mask [parts, M] of the items in each part of a slice. part [M]: the number of each item's part."""
     members: Bools = np.arange(parts)[:, np.newaxis] == part
     return members

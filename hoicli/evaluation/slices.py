@@ -85,21 +85,19 @@ class Slice:
         return IMAGES if self.measure == FILE else MEASURES[self.measure].of
 
     def classes_of_parts(self, positives: Sequence[int]) -> Sequence[frozenset[int]]:
-        """Return the class numbers of each part of a slice of classes. positives: how many ground-truth triplets each
-        class has."""
+        """Return the class numbers of each part of a slice of classes. positives: how many triplets each class has."""
         if self.classes:
             return self.classes
         parts = [bisect_right(self.cuts, count) for count in positives]
         return [frozenset(i for i, part in enumerate(parts) if part == number) for number in range(len(self.parts))]
 
     def tags(self, part: str) -> dict[str, str]:
-        """Return the fields that tell result rows about a part from others: {"slice": "people", "part": "2"}. part: its
-        name."""
+        """Return the fields that tell result rows about a part from others: {"slice": "people", "part": "2"}."""
         return {"slice": self.name, "part": part}
 
     def setting(self, part: str) -> dict[str, str]:
-        """Return what the signature of a row about a part states: {"slice": "people/2"}, with a digest after the name
-        if a file defines the slice. part: its name."""
+        """Return what the signature of a row about a part states: {"slice": "people/2"}, with the file's digest if one
+        defines the slice."""
         return {"slice": f"{self.name}{'@' if self.digest else ''}{self.digest}/{part}"}
 
 
@@ -166,8 +164,8 @@ def _slice_text(name: str, cuts: Sequence[float]) -> str:
 
 
 def _parse_cuts(text: str, cut_texts: Sequence[str]) -> tuple[float, ...]:
-    """Return the cuts that the user gives as numbers; () if there are none. text: the whole text of the slice, for
-    messages; cut_texts: its parts after the name. Raises `UsageError` unless they are ascending numbers above 0."""
+    """Return the cuts that the user gives as numbers; () if there are none. Raises `UsageError` unless they are
+    ascending numbers above 0."""
     name = text.split(":")[0]
     example = ":".join([name, *map(write_number, MEASURES[name].cuts or (10, 100))])
     wrong = UsageError(f"{arg('slice', text)}: give ascending numbers above 0 as cuts, for example {example}")
@@ -192,8 +190,7 @@ def _classes_of_parts(text: str, cuts: Sequence[float], vocabulary: Vocabulary) 
     """Return the class numbers in each part, by the part's name, for a slice that divides the classes.
 
     text: `verb` or `object` for a part for each of these, `frequency` for the dataset's groups (rare, non_rare). cuts:
-    numbers of training triplets; with any, the parts are the ranges between them. Raises `UsageError` if the dataset
-    lacks what is needed."""
+    numbers of training triplets; with any, the parts are the ranges between them. Raises `UsageError` without any."""
     pairs, counts = list(enumerate(vocabulary.interactions)), vocabulary.training_counts
     if cuts and not counts:
         problem = f"{vocabulary.name} has no training counts, only groups"
@@ -248,8 +245,7 @@ def _read_slice(path: str) -> Slice:
 
 
 def _read_image_parts(path: str) -> set[tuple[str, str]]:
-    """Return every (image id, name of its part) in a file of `image_id<TAB>part` lines, or a CSV of two columns. Raises
-    `DataError` for a bad line."""
+    """Return every (image id, part) in a file of `image_id<TAB>part` lines, or a CSV. Raises `DataError` for others."""
     image_part_pairs, delimiter = set(), None
     for number, line in enumerate(Stream([path], "slices")):
         if number == 0 and (delimiter := announced_delimiter(line)):

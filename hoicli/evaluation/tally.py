@@ -54,8 +54,7 @@ class ClassResults:
 
 
 class Mean(NamedTuple):
-    """The mean over one subset of classes. ap, max_recall: in [0, 1], None if the subset is empty; classes: how many
-    classes the mean is over."""
+    """The mean over one subset of classes. ap, max_recall: in [0, 1], None if it is empty; classes: how many it has."""
 
     subset: str
     ap: float | None
@@ -78,11 +77,6 @@ class Annotated:
     columns about its triplets: the image of each, as an index into these ids, and its class."""
 
     parts: list[tuple[Sequence[str], Ints, Ints]] = field(default_factory=list)
-
-    def add(self, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
-        """Add images and their P triplets. image [P]: the image of each triplet, an index into image_ids; interaction
-        [P]: its class. The arrays are kept, not copied."""
-        self.parts.append((image_ids, image, interaction))
 
     def images(self) -> Iterator[str]:
         """Return the ids of all images that were added, in the order of adding."""
@@ -137,8 +131,8 @@ class Tally:
         codes: Mapping[str, NDArray[np.uint8]],
     ) -> None:
         """Add the T predictions of some images. image [T]: the image of each, an index into image_ids, ascending;
-        interaction [T]: its class, -1 for none; score [T]; codes: for each `Protocol.key` the outcomes [T], indices of
-        OUTCOMES."""
+        interaction [T]: its class, -1 for none; codes: for each `Protocol.key` the outcomes [T], indices of OUTCOMES.
+        """
         self.listed.add(image_ids, image, interaction, score)
         self._codes.add(**codes)
 
@@ -164,7 +158,7 @@ class Tally:
     def add_annotated(self, protocol: str, image_ids: Sequence[str], image: Ints, interaction: Ints) -> None:
         """Add P ground-truth triplets that count under a protocol. protocol: its `key`; image [P]: the image of each
         triplet, an index into image_ids; interaction [P]: its class."""
-        self._truth[protocol].add(image_ids, image, interaction)
+        self._truth[protocol].parts.append((image_ids, image, interaction))
 
     def against(self, truth: GroundTruth, outcomes: Mapping[str, Outcomes]) -> Tally:
         """Return a tally of the same predictions matched with another ground truth. outcomes: those of all predictions
@@ -199,8 +193,7 @@ class Tally:
 
     @property
     def leave(self) -> dict[str, str]:
-        """The setting UNCOUNTED if most triplets have no class, so that the user had to allow results of the others;
-        else no setting. It is a part of signatures."""
+        """The setting UNCOUNTED if most triplets have no class, so that the user had to allow results; else none."""
         return dict(UNCOUNTED) if self.uncounted else {}
 
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
@@ -313,8 +306,7 @@ def class_vocabulary(vocabulary: Vocabulary, protocol: Protocol) -> Vocabulary:
 
 
 def classes_in_mean(positives: Ints, vocabulary: Vocabulary, protocol: Protocol) -> Bools:
-    """Return a mask [C] of the classes that a protocol's mean includes. positives [C]: how much ground truth each class
-    has."""
+    """Return a mask [C] of the classes that a protocol's mean includes. positives [C]: their ground truth."""
     vocabulary = class_vocabulary(vocabulary, protocol)
     in_mean = positives > 0 if protocol.only_annotated_classes else np.ones(len(positives), dtype=bool)
     if protocol.drop_no_interaction:
@@ -330,8 +322,7 @@ def places(image_ids: Iterable[str], index_of: Mapping[str, int]) -> Ints:
 
 
 def subset_means(ap: Floats, max_recall: Floats, members: Mapping[str, Ints]) -> list[Mean]:
-    """Return the mean AP and the mean maximal recall of each subset. ap, max_recall [C]: of each class, in [0, 1];
-    members: the class numbers of each subset."""
+    """Return the mean AP and the mean maximal recall of each subset. members: the classes of each."""
     return [
         Mean(subset, float(ap[classes].mean()), float(max_recall[classes].mean()), len(classes))
         if len(classes)
@@ -343,8 +334,7 @@ def subset_means(ap: Floats, max_recall: Floats, members: Mapping[str, Ints]) ->
 def subset_classes(
     vocabulary: Vocabulary, protocol: Protocol, *, split: str | None = None, ignore_no_interaction: bool = False
 ) -> dict[str, Ints]:
-    """Return the class numbers of each subset (full, rare, ...), ascending, including classes that the protocol's mean
-    leaves out because they have no ground truth.
+    """Return the class numbers of each subset (full, rare,...), ascending, including those that the mean leaves out.
 
     split: the name of a zero-shot split (a key of `vocabulary.unseen`), which adds the subsets seen and unseen.
     ignore_no_interaction: leave out the classes of that verb (INP-CC's --ignore_non_interaction: 520 of HICO-DET's 600

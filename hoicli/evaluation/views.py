@@ -103,8 +103,8 @@ class Views:
 
     @classmethod
     def parse(cls, ious: Iterable[str], slices: Iterable[str], vocabulary: Vocabulary) -> Views:
-        """Return the views that the texts of `--iou` and `--slice` name. Raises what `parse_thresholds` and
-        `parse_slices` raise for bad texts."""
+        """Return the views that the texts of `--iou` and `--slice` name. Raises `UsageError` or `DataError` for bad
+        texts."""
         return cls(parse_thresholds(ious), tuple(parse_slices(slices, vocabulary)))
 
     @property
@@ -127,10 +127,8 @@ class Views:
     def views_of(self, protocols: Iterable[Protocol], named: Container[str] | None = None) -> list[Protocol]:
         """Return the views of each protocol: at each threshold, then the mean over each range; first on all data, then
         on each part of the slices of images and triplets. Without thresholds and slices, these are the protocols
-        themselves.
-
-        named: the names of the protocols that the user asked for by name, None for all of them. If a slice does not
-        apply to one of these, `UsageError` is raised; other protocols go without that slice, and a note says so."""
+        themselves. If a slice does not apply to a protocol that is `named` (None: all are), `UsageError` is raised;
+        other protocols go without that slice, and a note says so."""
         protocols = list(protocols)
         for slice_ in self.of_data:
             if without := [protocol.name for protocol in protocols if not slice_applies(slice_, protocol)]:
@@ -150,8 +148,8 @@ class Views:
         return list(chain.from_iterable(self._protocol_views(protocol) for protocol in protocols))
 
     def _protocol_views(self, protocol: Protocol) -> Iterator[Protocol]:
-        """Yield all views of one protocol: first on all data, then on each part of the slices that apply to it; each of
-        these at every threshold."""
+        """Yield all views of a protocol at every threshold: first on all data, then on each part of the slices that
+        apply."""
         yield from _threshold_views(protocol, protocol.threshold, self.thresholds)
         for slice_ in self.of_data:
             if slice_applies(slice_, protocol):

@@ -27,6 +27,8 @@ _SAME_MEANING = (
     ("quiet", "silent"),
 )
 """Names of options, and other names that people give them; the first that a command has is suggested."""
+_SMALL_WORDS = frozenset(("a", "as", "at", "by", "for", "from", "in", "of", "on", "or", "the", "to", "with"))
+"""Words which two options may share without being alike."""
 _NOTATIONS = {
     **{name: name for name in ("table", "jsonl", "csv", "md", "latex", "html")},
     "json": "jsonl",
@@ -46,7 +48,8 @@ def suggest_option(
     text_of = {parameter.name: parameter.text for parameter in parameters}
     if typed in _NOTATIONS and "format" in text_of:
         return f"{arg('format', _NOTATIONS[typed])} may be meant"
-    meant = _same_meaning(typed, text_of) or _same_words(typed, text_of)
+    alike = nearest(typed, text_of, least=0.8)
+    meant = _same_meaning(typed, text_of) or next(iter(alike), None) or _same_words(typed, text_of)
     if meant is None and (commands := commands_with(typed)):
         return f"{', '.join(f'hoicli {command}' for command in commands)} {'has' if len(commands) == 1 else 'have'} it"
     meant = meant or next(iter(nearest(typed, text_of)), None)
@@ -65,7 +68,7 @@ def _same_meaning(typed: str, text_of: Mapping[str, str]) -> str | None:
 def _same_words(typed: str, text_of: Mapping[str, str]) -> str | None:
     """Return the option that shares most words with the typed name ("iou" of "iou_threshold"), None if none shares one.
     text_of: the help of each option."""
-    words = set(typed.split("_"))
+    words = set(typed.split("_")) - _SMALL_WORDS
     shared = {option: len(words & set(option.strip("_").split("_"))) for option in text_of}
     best = max(shared, key=lambda option: shared[option], default="")
     return best if shared.get(best) else None

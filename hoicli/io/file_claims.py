@@ -2,8 +2,7 @@
 
 Outputs are registered before the command starts (`register_output`), inputs when they are opened (`register_input`). If
 both name the same file, whichever comes second raises an error. Files are compared by identity, not by name: links and
-./ do not matter.
-"""
+./ do not matter."""
 
 from __future__ import annotations
 
@@ -44,8 +43,7 @@ def watch_files() -> Iterator[None]:
 def register_input(path: str | Path, name: str = "", *, is_kept: bool = True) -> None:
     """Register a file (or folder, or - for stdin) as an input. Raises `UsageError` if it is one of the call's outputs.
 
-    name: what the user calls it, if not by its path. is_kept: whether outputs that are registered later are checked
-    against it, too."""
+    name: what the user calls it, if not by its path. is_kept: whether later outputs are checked against it."""
     claims = _CLAIMS.get()
     if claims is None:
         return

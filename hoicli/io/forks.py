@@ -2,8 +2,7 @@
 
 A fork begins with all that this process has read, so nothing is sent to it: ground truth of a whole test set would take
 longer to send than to match. Only Linux has forks that are safe; elsewhere, and in a program with threads, this process
-does all the work. Work that calls OpenCV, whose threads a fork would break, is for `hoicli.io.spawned_workers`.
-"""
+does all the work. Work that calls OpenCV, whose threads a fork would break, is for `hoicli.io.spawned_workers`."""
 
 from __future__ import annotations
 
@@ -70,7 +69,8 @@ def work_in_turns(
     def send_results(turn: int, pipe: IO[bytes]) -> None:
         """In a fork: do every item whose turn it is, and send its result."""
         for item in islice(again(), turn, None, processes):
-            _send(pipe, work(item))
+            pickle.dump(work(item), pipe, protocol=5)  # which writes arrays from their memory, without a copy
+            pipe.flush()
 
     with ExitStack() as stack:
         pipes: dict[int, IO[bytes]] = {}
@@ -90,8 +90,7 @@ def work_in_turns(
 
 
 def _may_fork() -> bool:
-    """Return whether a fork of this process is allowed and safe. It is not on systems other than Linux, in a fork, in a
-    daemonic worker, and in somebody's program with threads."""
+    """Return whether a fork is allowed and safe: on Linux, not in a fork or a worker, and without threads."""
     if sys.platform != "linux" or _forked:
         return False
     process = sys.modules.get("multiprocessing.process")
@@ -138,9 +137,3 @@ def _run_in_fork(run: Callable[[S, IO[bytes]], None], task: S, pipe: IO[bytes], 
         run(task, pipe)
     finally:
         os._exit(0)
-
-
-def _send(pipe: IO[bytes], result: object) -> None:
-    """Write a pickled result to a pipe. Protocol 5 writes arrays from their memory, without a copy."""
-    pickle.dump(result, pipe, protocol=5)
-    pipe.flush()

@@ -20,8 +20,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 def keep_memory() -> None:
     """Tell the C library (glibc) to keep freed memory for the next array instead of returning it to the system.
 
-    Otherwise, work on one large array after another gets new, zeroed pages each time: a fifth of the time of a
-    corruption. With another C library nothing happens."""
+    Otherwise each large array gets new, zeroed pages: a fifth of the time of a corruption."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):  # TypeError: on Windows there is no library without a name

@@ -96,8 +96,7 @@ class Progress:
     """Progress of a loop on stderr: a tqdm bar on a terminal, or lines of JSON (--log json). Nothing is shown with
     --quiet, if stderr is a file, or in a call from Python (`are_notes_kept`).
 
-    A bar appears after half a second, and disappears at the end. shown: whether anything is shown.
-    """
+    A bar appears after half a second, and disappears at the end. shown: whether anything is shown."""
 
     def __init__(self, label: str, *, total: int | None = None, unit: str = "it") -> None:
         """Begin at 0. total: how many steps there are, None to show only a count; unit: B for bytes."""

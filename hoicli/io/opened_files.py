@@ -99,8 +99,7 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
     """Open a file or `-` (stdin) for reading bytes: gzip is unpacked, a byte order mark is skipped, and UTF-16 becomes
     UTF-8.
 
-    name: what messages call it. Raises `DataError` if the file is missing, a directory, damaged, or of a kind that
-    hoicli cannot read."""
+    Raises `DataError` if the file is missing, a directory, damaged, or of a kind that hoicli cannot read."""
     name = name or display_name(path)
     register_input(path, name)
     with readable(name), ExitStack() as closing:

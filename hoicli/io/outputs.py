@@ -1,6 +1,5 @@
 """Writing bytes: to stdout, to a device, or to files that appear completely or not at all. And checks, before a command
-starts, that its output can be written, so that no long or costly run is lost to a missing folder.
-"""
+starts, that its output can be written, so that no long or costly run is lost to a missing folder."""
 
 from __future__ import annotations
 
@@ -273,8 +272,7 @@ def _copy_mode_and_owner(new: Path, old: Path) -> None:
 
 
 def check_file(path: str, option: str) -> None:
-    """Raise `UsageError` if `atomic_path` could not create a file at `path`. One is created and removed: the folder's
-    mode does not show a read-only disk or a full quota."""
+    """Raise `UsageError` if `atomic_path` could not create a file, by creating one: its folder's mode may not tell."""
     if is_to_be_replaced(path, option):
         _check_writable_folder(Path(os.path.realpath(path)).parent, f"{option} {path}", Path(path).parent)
 

@@ -1,7 +1,6 @@
 """What other packages add to hoicli's tables (formats, protocols, corruptions, datasets), by entry points.
 
-A table looks here only for a name that it does not hold itself, so a package is imported only when it is named.
-"""
+A table looks here only for a name that it does not hold itself, so a package is imported only when it is named."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ def names(group: str) -> list[str]:
 def plugin(group: str, name: str) -> Plugin | None:
     """Import and return what an installed package adds under a name to a table; None if no package does.
 
-    Raises `UsageError` if two packages have the name, if the import fails, or if the value is a dict that JSON cannot
-    hold."""
+    Raises `UsageError` if two packages have the name, if the import fails, or for a dict that JSON cannot hold."""
     from importlib.metadata import entry_points
 
     entries = [entry for entry in entry_points(group=f"hoicli.{group}", name=name) if entry.dist is not None]
@@ -50,7 +48,9 @@ def plugin(group: str, name: str) -> Plugin | None:
     with run_plugin_code(f"{name} of {packages[0]} cannot be imported"):
         value = entries[0].load()
     try:
-        value = _as_json_has_it(dict(value)) if isinstance(value, Mapping) else value
+        if isinstance(value, Mapping):  # as it would be read from a JSON file; an error for what none can hold
+            options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+            value = orjson.loads(orjson.dumps(dict(value), default=str, option=options))
     except TypeError as error:
         raise UsageError(f"{name} of {packages[0]} is no dict that JSON can hold ({error}); mend the package") from None
     return Plugin(value, packages[0].replace(" ", "@"))
@@ -78,9 +78,3 @@ def iterate_plugin(items: Iterable[T], message: str) -> Iterator[T]:
         except SystemExit as error:
             raise UsageError(f"{message}: SystemExit: {error}") from None
         yield item
-
-
-def _as_json_has_it(value: dict[Any, Any]) -> Any:
-    """Return a dict as it would be read from a JSON file. Raises `TypeError` for what no file can hold."""
-    options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
-    return orjson.loads(orjson.dumps(value, default=str, option=options))

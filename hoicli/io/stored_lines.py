@@ -15,8 +15,7 @@ from hoicli.io.streams import BUFFER, Input, Line, Stream, number_lines
 
 class StoredLines:
     """All lines of a stream. Of files, only their positions are kept in memory (20 bytes a line); pipes and compressed
-    files are copied to temporary files. Iterate once over all lines, then `read` some of them by their numbers, which
-    count from 0."""
+    files are copied to temporary files. Iterate once over all lines, then `read` some by their numbers from 0."""
 
     def __init__(self, stream: Stream) -> None:
         """Prepare to read a stream; nothing is read yet, but pipes and compressed files are copied."""

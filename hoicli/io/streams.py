@@ -1,6 +1,5 @@
 """Streams of lines: files read one after another and unpacked, or split into shares for several processes; and a
-temporary file of lines (`Spool`) for what can be read or made only once.
-"""
+temporary file of lines (`Spool`) for what can be read or made only once."""
 
 from __future__ import annotations
 
@@ -200,8 +199,7 @@ def files(paths: Sequence[str]) -> list[Input]:
 class Stream:
     """An iterable of the non-blank lines of files (`-`: stdin), one file after another, with a progress bar on a
     terminal. Each iteration reads from the beginning. Stdin and pipes allow only one, unless in a block of
-    `rereadable`. Iterating raises `DataError` for a file that cannot be read.
-    """
+    `rereadable`. Iterating raises `DataError` for a file that cannot be read."""
 
     def __init__(
         self, paths: Sequence[str], label: str, opener: Opener = files, lines_held: Iterable[Line] | None = None

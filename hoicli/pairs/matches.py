@@ -30,7 +30,7 @@ from hoicli.evaluation.tally import Tally
 from hoicli.pairs.pair_batches import PairBatch, distinct_pairs
 from hoicli.records.boxes import take_columns
 from hoicli.records.kit import Bools, Floats, Growing, Ints, among, rank_by_id
-from hoicli.records.scenes import Scenes, box_kinds
+from hoicli.records.scenes import Scenes, box_kinds, class_actions
 from hoicli.vocabulary.labels import Vocabulary
 
 SHIFTING_PROTOCOLS = ("inp-cc", "vcoco-qpic")
@@ -57,12 +57,9 @@ class AnnotatedPairs:
         self.triplet, self.pair = triplet.astype(np.int32), pair.astype(np.int32)
         self.subject, self.object = scenes.subject[first], scenes.object[first]
         self.image = (np.searchsorted(scenes.box_start, self.subject, side="right") - 1).astype(np.int32)
-        # image i has the pairs start[i], ..., start[i + 1] - 1
         self.start = np.searchsorted(self.image, np.arange(len(scenes.image_ids) + 1))
         interactions = len(truth.vocabulary.interactions)
-        # pair and interaction of each triplet in one number, to look up whether a pair is annotated with it
         self.annotated_interactions = np.unique(self.pair * np.int64(interactions) + scenes.interaction[triplet])
-        # by subset: which interactions are in it, and which pairs have one of these
         self.classes = {"full": np.ones(interactions, dtype=bool)}
         for name, ids in truth.vocabulary.groups.items():
             self.classes[name] = among(np.arange(interactions), ids)
@@ -81,8 +78,7 @@ class AnnotatedPairs:
 
     @cached_property
     def rank(self) -> Ints:
-        """The place [N] of each image when all images are sorted by id. It orders equal scores independently of the
-        order of lines."""
+        """The place [N] of each image when all are sorted by id, which orders equal scores."""
         return rank_by_id(self.ground_truth.scenes.image_ids)
 
     def match_detections(
@@ -135,8 +131,7 @@ class InteractingPairs:
     true positive, unless another detected pair that belongs to the same annotated pair has a better score."""
 
     def __init__(self, annotated: AnnotatedPairs) -> None:
-        """Find the pairs with different coordinates. annotated: all annotated pairs, of which some may have the
-        same."""
+        """Find the pairs with different coordinates among all annotated pairs."""
         scenes = annotated.ground_truth.scenes
         corners = (annotated.image[:, np.newaxis], scenes.boxes[annotated.subject], scenes.boxes[annotated.object])
         _, first = np.unique(np.hstack(corners), axis=0, return_index=True)
@@ -262,7 +257,7 @@ class Interactions:
         Equal verb scores within an image are ordered by triplet score, then by place in the record, as in
         action_map_hicodet.py, which sorts an image's predictions by triplet score first; between images they are
         ordered by id, where the released code takes the order of the file."""
-        verb_of = _labels_to_classify(annotated.ground_truth.vocabulary)  # by interaction
+        verb_of = class_actions(annotated.ground_truth.vocabulary)  # by interaction
         recallable = self._recallable_interactions(annotated, as_released=as_released)
         interaction, code = self._ranked_outcomes(annotated, verb_of)
         means: dict[str, tuple[float | None, int]] = {}
@@ -292,7 +287,7 @@ class Interactions:
 
     def _ranked_outcomes(self, annotated: AnnotatedPairs, verb_of: Ints) -> tuple[Ints, NDArray[np.uint8]]:
         """Return two columns about the triplets on localised pairs, verb by verb, the best verb score first: the
-        interaction, and the outcome (true or false positive). verb_of [K]: the verb of each interaction."""
+        interaction, and the outcome. verb_of [K]: the verb of each interaction."""
         rows = self._rows
         order = ranking(
             verb_of[rows["interaction"]],
@@ -300,13 +295,6 @@ class Interactions:
             lambda tied: [-rows["score"][tied], annotated.rank[rows["image"][tied]]],
         )
         return rows["interaction"][order], np.where(rows["hit"][order], TRUE_POSITIVE, FALSE_POSITIVE).astype(np.uint8)
-
-
-def _labels_to_classify(vocabulary: Vocabulary) -> Ints:
-    """Return [K] what each interaction is to be classified as: its verb or, if actions have roles, its action-role."""
-    if vocabulary.roles:
-        return np.arange(len(vocabulary.interactions), dtype=np.int32)
-    return np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int32)
 
 
 class PairColumns:
@@ -326,17 +314,14 @@ class PairColumns:
     that interaction mAP ranks, how many are `scored` and `unscored`, with and without a verb score."""
 
     def __init__(self, annotated: AnnotatedPairs, tally: Tally, settings: int) -> None:
-        """Start with no image, and columns that grow batch by batch. tally: takes the outcomes of triplets; settings:
-        how many settings of the sweep there are."""
-        self.lines = Growing(image=np.int32, pairs=np.int32)  # a row for each image: how many pairs it has
-        self.detected = Growing(  # a row for each detected pair
+        """Start with no image, and columns that grow batch by batch. settings: how many the sweep has."""
+        self.lines = Growing(image=np.int32, pairs=np.int32)
+        self.detected = Growing(
             **dict.fromkeys(("interacting", "score", "mark"), np.float64),
             **dict.fromkeys(("stated", "ignored"), np.bool_),
             interacting_pair=np.int32,
         )
-        # a row for each match of a detected pair (`row`) and an annotated pair
         self.matches = Growing(row=np.int64, true_pair=np.int32, overlap=np.float64)
-        # for each setting, by its number, whether it keeps each detected pair
         self.kept = Growing(**{str(number): np.bool_ for number in range(settings)})
         self.interactions = [Interactions(annotated) for _ in range(settings)]
         self.tally = tally

@@ -63,16 +63,14 @@ class PairBatch:
 
     @cached_property
     def mark(self) -> Floats:
-        """A number [P] made of the corners and the object label of each detected pair. It orders pairs of equal score,
-        however a record lists them."""
+        """A number [P] made of the corners and the object label of each detected pair, for ties of score."""
         # an irrational factor, so that different corners and labels hardly ever give the same sum
         mark: Floats = hash_corners(self.pairs) + np.sqrt(11.0) * self.pairs.object_label
         return mark
 
     @cached_property
     def order(self) -> Ints:
-        """The place [P] of each detected pair when they are sorted by `mark`, and equal ones by their triplets. It
-        orders pairs of equal score, however a record lists them."""
+        """The place [P] of each detected pair when they are sorted by `mark`, and equal ones by their triplets."""
         number_of_triplet, number_of_pair = self.pair_numbers
         has_pair = number_of_triplet >= 0
         # for each pair of boxes, the sum of the hashes of its triplets: the same in any order
@@ -107,8 +105,8 @@ def read_pair_batches(
 
     The pairs of a record are its `pairs`; without that key, the distinct (subject, object) of its triplets, those of
     no_interaction included: whether a pair is detected does not depend on its label (Diag-HOI 2.4, 4.1). By protocol
-    `diag`, pairs whose subject is not a person and triplets without a class are left out; in V-COCO, triplets without
-    an object.
+    `diag`, pairs without a person as subject and triplets without a class are left out; in V-COCO, those without
+    object.
 
     protocol: which triplets count (None: the dataset's usual protocol). known_ids: the images of the ground truth;
     others are an error. box_scores: every record needs `scores`. triplet_scores: use a triplet's score as its verb's.
@@ -143,8 +141,7 @@ class PairRows(NamedTuple):
 
 
 def _listed_pairs(raw: RawImages, scenes: Scenes) -> PairRows:
-    """Return the pairs that records list under `pairs`. A record numbers its boxes from 0; `scenes` has those of all
-    records."""
+    """Return the pairs that records list under `pairs`, where each record numbers its boxes from 0."""
     pairs_by_record = [[] if pairs is None else pairs for pairs in raw.each("pairs")]
     check_types(pairs_by_record, list)
     all_pairs = list(chain.from_iterable(pairs_by_record))
@@ -156,8 +153,7 @@ def _listed_pairs(raw: RawImages, scenes: Scenes) -> PairRows:
 
 def _all_pairs(raw: RawImages, scenes: Scenes, vocabulary: Vocabulary, first: Ints) -> PairRows:
     """Return the pairs of all records, image by image: those that a record lists and that can be pairs; for a record
-    without a list those of its triplets, in the order in which they occur first. first [U]: the first triplet of each
-    distinct pair of triplets."""
+    without a list those of its triplets, in the order of their `first` [U] triplets."""
     without_list = np.array([pairs is None for pairs in raw.each("pairs")], dtype=bool)
     triplet = np.sort(first[without_list[scenes.image_of_hoi[first]]])
     no_interactiveness = np.full(len(triplet), np.nan)
@@ -181,8 +177,7 @@ def distinct_pairs(scenes: Scenes, rows: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def pair_key(scenes: Scenes, subject: Ints, object_: Ints) -> Ints:
-    """Return one number for each pair (subject, object), which are rows of the boxes; a greater subject gives a greater
-    number."""
+    """Return one number for each pair (subject, object) of rows of the boxes; a greater subject gives a greater one."""
     return subject.astype(np.int64) * len(scenes.boxes) + object_
 
 
@@ -194,9 +189,8 @@ def pair_batch(
     box_scores: bool = False,
     triplet_scores: bool = False,
 ) -> PairBatch:
-    """Return the prediction records of some lines with their pairs, as columns. protocol: which triplets count;
-    box_scores: whether every record must have the scores of its boxes; triplet_scores: use a triplet's score as its
-    verb's. Raises an error that `columns.attempt` expects for a record that cannot be read so."""
+    """Return the prediction records of some lines with their pairs, as columns. box_scores, triplet_scores: as in
+    `read_pair_batches`. Raises an error that `columns.attempt` expects for a record that cannot be read so."""
     raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores", "pairs"), of_hoi={"verb_score": _MISSING})
     scenes = numbered_scenes(raw, vocabulary, scored=True)
     scores_of_boxes = scores_by_box(raw, scenes)

@@ -20,7 +20,7 @@ def pair_rows(
 ) -> Iterator[Row]:
     """Yield the result rows of pair statistics, setting by setting and metric by metric, in percent except for
     pairs_per_image. A value may be null, with a `reason` if the records lack the scores that it needs; what n counts
-    `PairStatistics.results` says. tags: for every row; settings: added to every signature."""
+    `PairStatistics.results` says. settings: added to every signature."""
     reasons = statistics.reasons
     for setting, results in statistics.results():
         if undeclared := {*chain.from_iterable(results.values())} - METRICS.keys():
@@ -75,8 +75,7 @@ def _row_settings(metric: str, setting: Sweep, statistics: PairStatistics) -> di
 
 
 def _recall_values(metric: str, statistics: PairStatistics) -> str:
-    """Return at which recalls a metric reads precision, as signatures state it, such as "11-points"; "" if it is no
-    AP, or mAP, whose protocol says it."""
+    """Return at which recalls a metric reads precision, as signatures state it ("11-points"); "" for mAP and no AP."""
     if metric not in ("neg_ap", "inter_map"):
         return "11-points" if metric == "interactiveness_ap" else ""
     grid = statistics.negative_grid if metric == "neg_ap" else statistics.protocol.grid

@@ -56,8 +56,8 @@ class PairStatistics:
 
         protocol: what counts and what is right (None: the dataset's usual protocol). one_to_one: match a detected pair
         with at most one annotated pair. as_released: compute the released code's exact numbers, see `results`.
-        triplet_scores: how the batches were read (`read_pair_batches`). interactiveness: also compute interactiveness
-        AP (`InteractingPairs`)."""
+        triplet_scores: how the batches were read (`read_pair_batches`). interactiveness: also compute that AP
+        (`InteractingPairs`)."""
         self._annotated_pairs = AnnotatedPairs(truth, protocol or protocol_of(truth.vocabulary))
         self.protocol, self.vocabulary = self._annotated_pairs.protocol, truth.vocabulary
         self.truth_settings = truth.settings(self.protocol)
@@ -83,7 +83,10 @@ class PairStatistics:
         image = self._annotated_pairs.ground_truth.rows_of(batch.pairs.image_ids)
         columns.fit.add(scenes, image)
         self._add_pairs(batch, image, columns)
-        self._count_verb_scores(batch, image, columns)
+        # the triplets that interaction mAP ranks, with a verb score and without
+        is_ranked = (batch.pair >= 0) & self._is_annotated[image[scenes.image_of_hoi]]
+        unscored = int(np.isnan(batch.verb_score[is_ranked]).sum())
+        columns.numbers += Counter(unscored=unscored, scored=int(is_ranked.sum()) - unscored)
         self._add_triplets(batch, columns)
         columns.numbers += Counter(pairs=len(batch.pairs.score), triplets=len(scenes.score), denied=batch.denied)
         columns.numbers["other subjects"] += 0 if self.vocabulary.roles else other_subjects(scenes, self.vocabulary)
@@ -107,13 +110,6 @@ class PairStatistics:
             interacting_pair=no_true_pair if interacting is None else interacting.match_pairs(pairs, image_of_pair),
             mark=batch.mark,
         )
-
-    def _count_verb_scores(self, batch: PairBatch, image: Ints, columns: PairColumns) -> None:
-        """Count the triplets that interaction mAP ranks, those with a verb score and those without. image [N]: the
-        images of the batch, as rows of the ground truth."""
-        is_ranked = (batch.pair >= 0) & self._is_annotated[image[batch.scenes.image_of_hoi]]
-        unscored = int(np.isnan(batch.verb_score[is_ranked]).sum())
-        columns.numbers += Counter(unscored=unscored, scored=int(is_ranked.sum()) - unscored)
 
     def _add_triplets(self, batch: PairBatch, columns: PairColumns) -> None:
         """Add the triplets of a batch with their outcomes under each setting, and which pairs each setting keeps."""
@@ -174,7 +170,7 @@ class PairStatistics:
             yield setting, results
 
     def _results(self, number: int) -> dict[str, dict[str, Figure]]:
-        """Return all figures except mAP under a setting, by subset and metric. number: that of the setting, from 0."""
+        """Return all figures except mAP under a setting, given by its number, by subset and metric."""
         keep = self.gathered.kept[str(number)]
         counted = keep & ~self.gathered.detected["ignored"]
         matches = np.flatnonzero(counted[self.gathered.matches["row"]])
@@ -187,7 +183,10 @@ class PairStatistics:
             figures["inter_map"] = map_of_subsets.get(subset, (None, 0))
         results["full"] |= self._negative_figures(counted, matches)
         if self.interacting is not None:
-            ap = None if "interactiveness_ap" in self.reasons else self._interactiveness_ap(self.interacting, keep)
+            ap = None
+            if "interactiveness_ap" not in self.reasons:  # of "interacts", for the kept pairs of all images
+                order = self._ranking(np.flatnonzero(keep), ascending=False, as_listed=False)
+                ap = self.interacting.average_precision(self.gathered.detected["interacting_pair"][order])
             results["full"]["interactiveness_ap"] = ap, self.interacting.count
         return results
 
@@ -195,8 +194,8 @@ class PairStatistics:
         """Return the pairs per image, the recall and the precisions of a subset, by metric. counted [P]: whether each
         detected pair counts; matches: their rows in `PairColumns.matches`."""
         images = self._annotated_pairs.images(subset)
-        if self.as_released:
-            images &= self._images_seen()
+        if self.as_released:  # only those with a line of predictions
+            images &= np.isin(np.arange(len(images)), self.gathered.lines["image"])
         is_annotated = self._annotated_pairs.in_subset[subset] & images[self._annotated_pairs.image]
         recalled, correct = self._count_matched(matches[is_annotated[self.gathered.matches["true_pair"][matches]]])
         detected = self._count_pairs(counted, images)
@@ -209,15 +208,9 @@ class PairStatistics:
             figures["pair_precision_own_images"] = _share(correct, detected)
         return figures
 
-    def _images_seen(self) -> Bools:
-        """Return [N] whether each image of the ground truth has a line of predictions."""
-        has_line = np.zeros(len(self._is_annotated), dtype=bool)
-        has_line[self.gathered.lines["image"]] = True
-        return has_line
-
     def _negative_figures(self, counted: Bools, matches: Ints) -> dict[str, Figure]:
-        """Return the AP of "does not interact" and the share of detected pairs that do not, by metric. counted [P]:
-        whether each detected pair counts; matches: their rows in `PairColumns.matches`."""
+        """Return the AP of "does not interact" and the share of detected pairs that do not, by metric. counted,
+        matches: as in `_pair_figures`."""
         interacting = self.gathered.matches["row"][matches]
         neg_ap, negatives = self._negative_ap(counted, interacting, needed="neg_ap" not in self.reasons)
         return {
@@ -226,8 +219,7 @@ class PairStatistics:
         }
 
     def _count_pairs(self, counted: Bools, images: Bools) -> int:
-        """Return how many detected pairs count and are in certain images. counted [P]: whether each pair counts; images
-        [N]: whether it may be in each image of the ground truth."""
+        """Return how many detected pairs count (`counted` [P]) and are in certain `images` [N] of the ground truth."""
         return int((counted & self._repeat_by_image(images)).sum())
 
     def _repeat_by_image(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
@@ -317,12 +309,6 @@ class PairStatistics:
         ap, _ = ranked_ap(np.flatnonzero(~interacts[order]) + 1, bounds, positives, by_grid)
         return float(ap[0]), negatives
 
-    def _interactiveness_ap(self, interacting: InteractingPairs, keep: Bools) -> float | None:
-        """Return the AP of "interacts" for the kept pairs of all images, in [0, 1]; equal confidences are ordered by
-        image id, then by corners and label. keep [P]: whether each detected pair is kept."""
-        order = self._ranking(np.flatnonzero(keep), ascending=False, as_listed=False)
-        return interacting.average_precision(self.gathered.detected["interacting_pair"][order])
-
     def _ranking(self, rows: Ints, *, ascending: bool, as_listed: bool) -> Ints:
         """Return the detected pairs `rows` ordered by their confidence to interact. Equal confidences are ordered by
         image id, then by corners and label or, with `as_listed`, as the record lists them."""
@@ -340,12 +326,11 @@ def pair_statistics(
     predictions: Stream, truth: GroundTruth, settings: Sequence[Sweep], policy: ErrorPolicy, **options: Any
 ) -> PairStatistics:
     """Return the pair statistics of one model from its predictions, read by several processes if the file is large.
-    settings: those of the sweep; options: the keywords of `PairStatistics`. Raises `DataError` for a bad
-    record, unless the policy skips these."""
+    options: the keywords of `PairStatistics`. Raises `DataError` for a bad record."""
     statistics = PairStatistics(truth, settings, **options)
 
     def gather(lines: Iterable[Line], shared: ErrorPolicy) -> PairColumns:
-        """Return what is gathered from a part of the lines. shared: the policy for bad lines, shared by all parts."""
+        """Return what is gathered from a part of the lines."""
         batches = read_pair_batches(
             lines,
             truth.vocabulary,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,17 +40,12 @@ from hoicli.vocabulary.labels import Spelled, Vocabulary
 TRIPLET_COLUMNS = ("subject", "object", "verb", "score")
 """The arguments with a value for each triplet; also `role`, where the vocabulary has roles."""
 
-_PREDICTED = ("boxes", "labels", *TRIPLET_COLUMNS)
-_ARGUMENTS = frozenset((*_PREDICTED, "interaction", "role", "box_format", "size"))
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-
 State = dict[str, Any]
 """The predictions of many images as arrays by name; typed so that `numpy.savez(path, **state)` passes type checkers.
 
 Per image: `dataset` (a fingerprint), `id_counts`, `box_counts` and `triplet_counts`; and the rows of all images: `ids`
 (UTF-8 bytes), boxes, labels, subject, object, verb, role, score, as `Detections` has them. Several states concatenated
-along the first axis, array by array, are the state of all their images.
-"""
+along the first axis, array by array, are the state of all their images."""
 _OF_BOXES = ("boxes", "labels")
 _OF_TRIPLETS = (*TRIPLET_COLUMNS, "role")
 _RUNS = {
@@ -72,8 +67,7 @@ class Detections:
 
     boxes [B, 4]: x1, y1, x2, y2 in pixels from 0, float32 or float64; labels [B]: object ids, -1 for no label;
     subject, object [T]: rows of `boxes`, NO_BOX (-1) for no object; verb [T]: verb ids; role [T]: 0 for the verb alone,
-    else 1 + the number of the role in the vocabulary (all 0 if it has no roles); score [T]: NaN for ground truth.
-    """
+    else 1 + the number of the role in the vocabulary (all 0 if it has no roles); score [T]: NaN for ground truth."""
 
     image_id: str
     boxes: NDArray[np.floating[Any]]
@@ -125,9 +119,6 @@ def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary,
         image_detections = detections(image_id, state_verbs(arrays, vocabulary), vocabulary, scored=scored)
         check_objects(numbers, image_detections.labels[image_detections.object], vocabulary)
         return image_detections
-    usual = _usual_detections(image_id, arrays, vocabulary) if scored else None
-    if usual is not None:
-        return usual
     image_detections = Detections(image_id, **_columns(arrays, vocabulary, scored=scored))
     if not _is_sound(image_detections, vocabulary, scored=scored):
         record = image_detections.record(vocabulary, scored=scored)
@@ -137,46 +128,6 @@ def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary,
             raise replace(problem, field=field, message=text).error("")
         raise AssertionError("arrays failed the fast check and have no problem")
     return image_detections
-
-
-def _usual_detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary) -> Detections | None:
-    """Return the predictions of one image if they are what a network usually gives, with nothing wrong: NumPy's floats
-    and integers, boxes in pixels, a dataset without roles. Return None for anything else, which the checks one by one
-    then read or refuse.
-
-    A training loop waits for this, and calls of NumPy take the time: so there are few."""
-    given = [arrays.get(name) for name in _PREDICTED]
-    is_plain = arrays.get("role") is None and arrays.get("size") is None and arrays.get("box_format") in (None, "xyxy")
-    if vocabulary.roles or not is_plain or not _ARGUMENTS.issuperset(arrays):
-        return None
-    if any(type(array) is not np.ndarray for array in given):  # a subclass may have a mask
-        return None
-    boxes, labels, subject, object_, verb, score = cast("list[NDArray[Any]]", given)
-    if (
-        boxes.shape != (labels.size, 4)
-        or labels.ndim != 1
-        or subject.ndim != 1
-        or not subject.shape == object_.shape == verb.shape == score.shape
-        or boxes.dtype not in _FLOATS
-        or score.dtype not in _FLOATS
-        or any(array.dtype.kind not in "iu" for array in (labels, subject, object_, verb))
-    ):
-        return None
-    labels, verb = labels.astype(np.int64), verb.astype(np.int64)
-    rows_of_boxes = np.empty((2, subject.size), dtype=np.int64)
-    rows_of_boxes[0], rows_of_boxes[1] = subject, object_
-    is_sound = (
-        np.count_nonzero(np.isfinite(boxes)) == boxes.size
-        and np.count_nonzero(np.isfinite(score)) == score.size
-        # read without its sign, a negative number is larger than any bound
-        and np.count_nonzero(rows_of_boxes.view(np.uint64) < labels.size) == rows_of_boxes.size
-        and np.count_nonzero(labels.view(np.uint64) < len(vocabulary.objects)) == labels.size
-        and np.count_nonzero(verb.view(np.uint64) < len(vocabulary.verbs)) == verb.size
-    )
-    role = np.zeros(subject.size, dtype=np.int64)
-    score = score.astype(np.float64)
-    subject, object_ = rows_of_boxes
-    return Detections(image_id, boxes.copy(), labels, subject, object_, verb, role, score) if is_sound else None
 
 
 class ArrayLine(Item):

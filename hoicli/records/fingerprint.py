@@ -6,8 +6,7 @@ WordNet sense, whether its actions were annotated and whether it is around a cro
 and sense; which triplets share a box; the image-level labels (a missing list differs from an empty one); and the
 caveats. It does not cover the order of boxes and triplets: where released code reads it, `hash_order` tells two orders
 apart. Labels are hashed in one of their spellings (`normalise_spelling`), so readers with and without a vocabulary
-agree. It does not protect against somebody who makes two datasets of one digest on purpose.
-"""
+agree. It does not protect against somebody who makes two datasets of one digest on purpose."""
 
 from __future__ import annotations
 
@@ -168,7 +167,7 @@ def _hash_bytes(text: str) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _hash_label(text: str | None) -> int:
-    """Return a hash of a label or a verb, the same in any of its spellings; 0 for None. Few labels come often."""
+    """Return a hash of a label or a verb, the same in any of its spellings; 0 for None. Cached: few come often."""
     return 0 if text is None else _hash_bytes(normalise_spelling(text))
 
 

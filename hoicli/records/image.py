@@ -2,12 +2,11 @@
 
 Records are checked twice. `hoicli.records.reading` turns thousands of lines at a time into arrays, which is fast and
 notices only *that* a line is wrong. `problems` then goes through that one record and says *what* is wrong, *where*, and
-what to do about it.
-"""
+what to do about it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any, TypeGuard
 
 from hoicli.errors import arg
@@ -72,14 +71,10 @@ def problems_besides(record: Mapping[str, Any], besides: Container[str] | None =
 _RARE_FIELDS = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "iscrowd", "unstated", "left_out"})
 
 
-def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterable[Problem]:
-    """Return the problems of the fields that few records have: image-level labels, caveats, and flags of boxes. Fast
-    readers call this for every record: one comparison of sets passes over one without them."""
-    return () if record.keys().isdisjoint(_RARE_FIELDS) else _rare_field_problems(record, vocabulary, scored)
-
-
-def _rare_field_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, scored: bool) -> Iterator[Problem]:
-    """Yield the problems of the fields in _RARE_FIELDS."""
+def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Problem]:
+    """Yield the problems of the fields that few records have: image-level labels, caveats, and flags of boxes."""
+    if record.keys().isdisjoint(_RARE_FIELDS):  # fast readers call this for every record
+        return
     for key in ("image_hois", "ambiguous_hois"):
         yield from _image_hoi_problems(key, record.get(key), vocabulary)
     if not scored and record.get("image_hois") == [] and record.get("hois"):
@@ -104,11 +99,8 @@ def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield a problem for each score in a ground-truth record, since triplets with scores are predictions."""
     for index, hoi in _hois(record):
         if hoi.get("score") is not None:
-            text = (
-                f"ground truth has no scores, so these are predictions; give the ground truth with {arg('gt')} "
-                "(swapped?)"
-            )
-            yield Problem(f"hois[{index}].score", text)
+            text = "ground truth has no scores, so these are predictions; give the ground truth with"
+            yield Problem(f"hois[{index}].score", f"{text} {arg('gt')} (swapped?)")
 
 
 def _hois(record: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -244,11 +236,6 @@ def _size_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(key, f"{short(record[key])} is no size; give a number of pixels, or leave it out")
 
 
-def _box_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield the problems of `scores`, an optional list of one number for each box."""
-    return _box_list_problems("scores", record, is_number, "finite numbers", "score")
-
-
 def _verb_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield the problems of the triplets' `verb_score`."""
     for index, hoi in _hois(record):
@@ -276,7 +263,7 @@ def _pair_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 BESIDES: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]] = {
     "size": _size_problems,
-    "box_scores": _box_score_problems,
+    "box_scores": lambda record: _box_list_problems("scores", record, is_number, "finite numbers", "score"),
     "verb_scores": _verb_score_problems,
     "pairs": _pair_problems,
 }
@@ -310,14 +297,8 @@ def unknown_label(field: str, what: str, name: str, vocabulary: Vocabulary) -> P
     if what == "verb" and name.replace(" ", "_").partition("_")[0].endswith("ing"):
         convert = f"hoicli convert {arg('to_vocabulary')}"
         hint = f" (a model's own words? hoicli shoe-eval scores them, {convert} maps its answers to the dataset's)"
-    return Problem(
-        field, lambda: f"unknown {what} {_quote_label(name)}; {suggestion(name, vocabulary, what)}{hint}", UNKNOWN_LABEL
-    )
-
-
-def _quote_label(name: str) -> str:
-    """Return a label in quotation marks as messages show it, cut to 200 characters."""
-    return repr(name if len(name) <= 200 else name[:197] + "...")
+    quoted = repr(name if len(name) <= 200 else name[:197] + "...")
+    return Problem(field, lambda: f"unknown {what} {quoted}; {suggestion(name, vocabulary, what)}{hint}", UNKNOWN_LABEL)
 
 
 def _label_problems(labels: list[Any], vocabulary: Vocabulary | None, *, null: bool) -> Iterator[Problem]:
@@ -335,8 +316,7 @@ def _label_problems(labels: list[Any], vocabulary: Vocabulary | None, *, null: b
 def _hoi_problems(
     field: str, hoi: Any, box_count: int | None, vocabulary: Vocabulary | None, *, scored: bool, null: bool
 ) -> Iterator[Problem]:
-    """Yield the problems of one triplet. field: its path, such as "hois[3]"; box_count: None if not known; vocabulary:
-    None for any; null: whether its object may be null."""
+    """Yield the problems of one triplet. field: its path, such as "hois[3]"; null: whether it may have no object."""
     if type(hoi) is not dict:
         yield Problem(field, f"{json_type(hoi)}; it must be an object with subject, object and verb")
         return

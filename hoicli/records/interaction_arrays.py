@@ -1,7 +1,6 @@
 """Triplets given by the numbers of their interactions, as arrays of an image with verbs and labels.
 
-Interactions are numbered as the dataset lists them (`hoicli vocab`): 0 to 599 in HICO-DET, 0 to 14,129 in SWIG-HOI.
-"""
+Interactions are numbered as the dataset lists them (`hoicli vocab`): 0 to 599 in HICO-DET, 0 to 14,129 in SWIG-HOI."""
 
 from __future__ import annotations
 
@@ -55,9 +54,8 @@ def check_interactions(number: Ints, count: int, vocabulary: Vocabulary) -> None
 
 
 def state_verbs(arrays: Mapping[str, Any], vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return the arrays of an image with `verb` in place of `interaction`. Without `labels` these follow from the
-    interactions: subjects are persons; a box that is the object of two classes is there twice, one of no triplet is
-    left out. Raises `DataError` that names the argument."""
+    """Return the arrays of an image with `verb` in place of `interaction`. Without `labels` these follow, too: a box
+    that is the object of two classes is there twice, one of no triplet is left out."""
     number = read_integers(arrays["interaction"], "interaction", "numbers of interactions")
     if vocabulary.roles:
         raise DataError(f"{vocabulary.name} has roles; give verb and role", field="interaction")

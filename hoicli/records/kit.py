@@ -63,15 +63,8 @@ def runs_of(starts: Ints) -> Ints:
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
-def distinct(values: NDArray[Scalar], below: int | None = None) -> NDArray[Scalar]:
-    """Return the different values, ascending, as `np.unique` does (whose first call is slow: it imports masked arrays).
-
-    below: for whole numbers from 0 on, a number that all values are below. If it is small, the values are marked in a
-    table of that length, which is faster than sorting."""
-    if below is not None and below <= 8 * len(values):
-        is_value = np.zeros(below, dtype=bool)
-        is_value[values] = True
-        return np.flatnonzero(is_value).astype(values.dtype, copy=False)
+def distinct(values: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return the different values, ascending, as `np.unique` does (whose first call imports masked arrays)."""
     ordered = np.sort(values)
     return ordered[run_starts(ordered)]
 
@@ -96,8 +89,7 @@ def run_starts(values: NDArray[Scalar]) -> Ints:
 
 def expand_runs(start: Ints, count: Ints) -> tuple[Ints, Ints]:
     """Return (run, position), two columns of sum(count) rows: run r contributes the positions start[r], start[r] + 1,
-    ..., as many as count[r] says. This joins rows with their counterparts without a loop: the counterparts of row r
-    stand together, from start[r] on, and there may be none."""
+    ..., as many as count[r] says. So rows are joined with counterparts that stand together, from start[r] on."""
     run = np.repeat(np.arange(len(count)), count)
     place_in_run = np.arange(len(run)) - np.repeat(np.cumsum(count) - count, count)
     return run, start[run] + place_in_run

@@ -11,8 +11,7 @@ from hoicli.io.row_tables import rows_by_name
 
 @dataclass(frozen=True)
 class Oracle:
-    """A row of ORACLES: a repair of one type of error, after which average precision is computed again to see what the
-    errors cost.
+    """A row of ORACLES: a repair of one type of error, after which average precision is computed again.
 
     repairs: a sentence that says what becomes of the errors. words: its name in figures; head: above its column in
     tables of papers. turn: its place, from 1, where oracles that repair one type of error each are applied one after

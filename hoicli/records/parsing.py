@@ -97,7 +97,7 @@ def _is_json(data: bytes) -> bool:
 
 
 def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
-    """Return (what is wrong with a line that is no valid JSON, the field at fault or ""), by likelihood."""
+    """Return (what is wrong with a line that is no valid JSON, the field at fault or ""), the likeliest first."""
     if _CONSTANT.search(data):
         try:
             number = next(non_finite(json.loads(data)), None)
@@ -161,8 +161,7 @@ def short(value: Any) -> str:
 def read_object(path: str, kind: str, content: str, *, limit: int) -> Record:
     """Return the JSON object in a file, such as a protocol or a recipe.
 
-    kind: a name that `hoicli doctor --schema` takes. content: what it is made of, for the message about too large a
-    file. Raises `DataError`."""
+    kind: a name that `hoicli doctor --schema` takes. content: what it is made of. Raises `DataError`."""
     place = display_name(path)
     with open_input(path) as file:
         data = file.read(limit + 1)

@@ -12,8 +12,7 @@ triplet for each statement that the protocols rank:
   QPIC's generate_vcoco_official.py computes agent scores.
 
 What a record lists in `left_out` (statements of an official dump whose score is NaN, which the released evaluator
-skips) is neither filled in nor derived.
-"""
+skips) is neither filled in nor derived."""
 
 from __future__ import annotations
 
@@ -71,8 +70,7 @@ def read_scenes(
     scored: whether the records are predictions, which need scores. policy: whether a bad record stops the reading or is
     counted and left out. known_ids: the allowed images, None for any. processes: how many share the work.
 
-    Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on; a
-    record whose image is not in `known_ids` is bad, too."""
+    Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on."""
     build = partial(scenes_of, vocabulary=vocabulary, scored=scored)
     check = checker(vocabulary, scored=scored)
     return read_columns(lines, build, check, policy, register=ImageRegister(known_ids), processes=processes)
@@ -235,8 +233,7 @@ def _image_labels(image_hois: list[Any], ambiguous_hois: list[Any], vocabulary: 
     """Return ([N] how many image-level labels each image has; [L] these labels: an interaction's number, ~number for an
     ambiguous one; [N] the caveat of records that do not say what is ambiguous).
 
-    image_hois, ambiguous_hois: pairs of verb and object, or None. Pairs that are no interaction of the vocabulary are
-    left out."""
+    image_hois, ambiguous_hois: [verb, object] each, or None. Others are left out."""
     counts: list[int] = []
     labels: list[int] = []
     ids = vocabulary.interaction_ids

@@ -60,7 +60,7 @@ BAR = "|"
 
 
 def write_setting(value: Setting) -> str:
-    """Return the text of a setting: the shortest of a number that reads back, several with commas."""
+    """Return the text of a setting: a number as the shortest that reads back, several values with commas."""
     if isinstance(value, tuple):
         return ",".join(map(write_setting, value))
     return write_number(value) if isinstance(value, float) else str(value)
@@ -98,7 +98,7 @@ def add_to_setting(row: Row, key: str, number: int) -> Row:
 
 
 def joined_settings(settings: Mapping[str, str]) -> str:
-    """Return settings in the form of a signature, `key:value|key:value`; only the key of an empty value."""
+    """Return settings in the form of a signature, `key:value|key:value`; of an empty value only the key."""
     return "|".join(f"{key}:{value}" if value else key for key, value in settings.items())
 
 
@@ -133,8 +133,7 @@ ROW_KEYS = (
 
 
 def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str]:
-    """Return the values of the option `--tag key=value` as a dictionary from key to value. Raises `UsageError` that
-    names every tag without key or "=", or whose key rows have."""
+    """Return the values of `--tag key=value` by key. Raises `UsageError` for tags without one, and for keys of rows."""
     bad = [tag for tag in tags if "=" not in tag or tag.startswith("=")]
     if bad:
         raise UsageError(f"{arg('tag', ', '.join(bad))}: write key=value, for example {arg('tag', 'model=cdn')}")

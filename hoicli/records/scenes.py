@@ -60,8 +60,7 @@ class Scenes(Images):
         return int(((self.object >= 0) & (self.object_label < 0)).sum())
 
     def only(self, rows: Ints) -> Scenes:
-        """Return the same images and boxes with only the triplets at `rows`, which are ascending and each occur
-        once."""
+        """Return the same images and boxes with only the triplets at `rows`, ascending and each once."""
         if len(rows) == len(self.score):
             return self
         columns = {name: getattr(self, name)[rows] for name in _OF_TRIPLETS}  # the columns [T]
@@ -83,8 +82,7 @@ def other_subjects(scenes: Scenes, vocabulary: Vocabulary) -> int:
 
 
 def box_kinds(labels: Ints, vocabulary: Vocabulary) -> Ints:
-    """Return [M] the labels by which boxes are matched: with those of subjects replaced by one of them. They are no
-    part of a class."""
+    """Return [M] the labels by which boxes are matched: every label of a subject counts as the same one."""
     if len(vocabulary.subjects) == 1:
         return labels
     return np.where(are_subjects(labels, vocabulary), min(vocabulary.subject_ids), labels)
@@ -108,6 +106,12 @@ def class_columns(vocabulary: Vocabulary) -> tuple[Ints, Bools]:
     """Return ([C] the verb id of each class; [C] whether the class is a verb alone, without a role or an object)."""
     verbs = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int64)
     return verbs, np.array([not role for _, role in vocabulary.interactions], dtype=bool)
+
+
+@cache
+def class_actions(vocabulary: Vocabulary) -> Ints:
+    """Return the action [C] of each class: its verb, or in a dataset with roles the class (a verb in one role)."""
+    return np.arange(len(vocabulary.interactions)) if vocabulary.roles else class_columns(vocabulary)[0]
 
 
 def add_triplets(

@@ -58,8 +58,8 @@ def difference(
     """Return the difference of two models with its interval and p-values; without these if `images` < FEWEST_IMAGES.
 
     before, after: the metric of each model; None without a value. resamples, swaps: [R] the difference on each
-    resample, and after each swap of the models' output. images: the number of images that the metric comes from.
-    largest: the greatest possible difference (1 between two APs), where the interval ends at the latest."""
+    resample, and after each swap of the models' output. largest: the greatest possible difference (1 between two APs),
+    where the interval ends at the latest."""
     if before is None or after is None or images < FEWEST_IMAGES:
         return Difference(before, after)
     estimate = after - before
@@ -74,8 +74,7 @@ def difference(
 
 @dataclass(frozen=True)
 class PairedRounds:
-    """The results of all rounds: of both models on the same resamples, and of the two systems that each swap of their
-    output makes."""
+    """The results of all rounds: of both models on the same resamples, and of the two systems that each swap makes."""
 
     resamples: tuple[Rounds, Rounds]
     swaps: tuple[Rounds, Rounds]
@@ -92,8 +91,7 @@ def class_chances(
 ) -> dict[int, float]:
     """Return the p-value of the difference in AP of each class, by class number, from swaps of two models' output.
 
-    differences: by class number, second minus first; resampling: how many swaps the user asked for, and their seed;
-    label: what the progress bar is called.
+    differences: by class number, second minus first; resampling: how many swaps the user asked for, and their seed.
 
     Every class gets FIRST_SWAPS swaps. If more than OFTEN of them make a difference as large as the class's own, they
     are enough; otherwise it gets all swaps that the user asked for. It then gets even more, twice as many each time, as
@@ -148,8 +146,7 @@ def count_differences(before: Ints, after: Ints, resampling: Resampling) -> list
 
 def image_differences(first: RankedLists, second: RankedLists, members: Ints) -> Floats | None:
     """Return [N] how much each of N images contributes to the difference in mAP between two models: the difference
-    minus that without the image. members: the numbers of the classes that mAP is over. None if a class has too many
-    images to leave out each."""
+    minus that without the image. members: the classes that mAP is over. None if a class has too many images."""
     models = [first, second]
     worth = IMAGES_AT_ONCE * sum(lists.true_positives for lists in models) >= WORTH_FORKING
     before, after = shared_out(lambda lists: _image_contributions(lists, members), models, worth=worth)
@@ -157,8 +154,8 @@ def image_differences(first: RankedLists, second: RankedLists, members: Ints) ->
 
 
 def _image_contributions(lists: RankedLists, members: Ints) -> Floats | None:
-    """Return [N] what each image contributes to a model's mAP over the classes numbered `members`: the mAP minus the
-    mAP without the image. None if a class has too many images to leave out each."""
+    """Return [N] what each image contributes to a model's mAP over the classes `members`: the mAP minus the mAP without
+    the image. None if a class has too many images to leave out each."""
     map_without = lists.without_each_image(members)
     if map_without is None:
         return None

@@ -50,7 +50,7 @@ class Resampling:
 
     @classmethod
     def from_rounds(cls, rounds: int | None, seed: int) -> Resampling | None:
-        """Return the resampling that a command's options ask for, as `from_options` does; None if `rounds` is None."""
+        """Return what `from_options` does; None if `rounds` is None."""
         return None if rounds is None else cls.from_options(rounds, seed)
 
     def signature(self) -> dict[str, str]:
@@ -77,8 +77,7 @@ class Block:
         return np.ascontiguousarray(counts.reshape(self.rounds, images).T)
 
     def swaps(self, images: int) -> Weights:
-        """Return [images, rounds] 1 where two models exchange their outputs of an image in a round, else 0: one random
-        bit each."""
+        """Return [images, rounds] 1 where two models exchange their outputs of an image in a round, else 0."""
         words = -(-images // 64)  # one bit for each image, rounded up to words of 64 bits
         # little-endian, so that every machine takes the bits in the same order
         octets = self._random_words(SWAPPING, self.rounds * words).astype("<u8").view(np.uint8)
@@ -92,8 +91,7 @@ class Block:
         return np.concatenate((1 - swaps, swaps))
 
     def _random_words(self, purpose: int, count: int) -> NDArray[np.uint64]:
-        """Return the first `count` numbers of 64 random bits of the block's stream for a purpose, RESAMPLING or
-        SWAPPING."""
+        """Return the first `count` numbers of 64 random bits of the block's stream for a purpose."""
         generator = np.random.PCG64(np.random.SeedSequence([self.seed, purpose, self.number]))
         return np.asarray(generator.random_raw(count), dtype=np.uint64)
 

@@ -36,8 +36,8 @@ TOLERANCE = 1e-12
 def widening(images: int) -> float:
     """Return the factor by which an interval must be wider than the spread of resamples of so many images (at least 2).
 
-    Resamples of n images show only (n - 1) / n of their variance. And the variance of a few images is itself uncertain,
-    which Student's t makes up for."""
+    Resamples of n images show only (n - 1) / n of their variance. That the variance of a few is itself uncertain,
+    Student's t makes up for."""
     degrees = images - 1
     student = FEW[degrees - 1] if degrees <= len(FEW) else float(np.polyval(STUDENT, 1 / degrees))
     return student / STUDENT[-1] * math.sqrt(images / degrees)  # STUDENT[-1]: of infinitely many images
@@ -45,8 +45,7 @@ def widening(images: int) -> float:
 
 def _distances(rounds: Floats, images: int) -> Floats | None:
     """Return the distances of the rounds' estimates from their mean, times `widening`, ascending. rounds: [R] the
-    estimate on each resample; rounds without one (NaN) are left out. None with fewer than two estimates, or fewer than
-    FEWEST_IMAGES images."""
+    estimate on each resample; NaN is left out. None with fewer than two estimates, or FEWEST_IMAGES images."""
     estimates = np.sort(rounds[~np.isnan(rounds)])
     if len(estimates) < 2 or images < FEWEST_IMAGES:
         return None
@@ -60,8 +59,7 @@ def _distances(rounds: Floats, images: int) -> Floats | None:
 def interval(
     estimate: float, rounds: Floats, images: int, *, lowest: float, highest: float
 ) -> tuple[float, float] | None:
-    """Return the 95 % interval of an estimate as (lower end, upper end), cut off at `lowest` and `highest`, the least
-    and the largest value there can be.
+    """Return the 95 % interval of an estimate as (lower end, upper end), cut off at `lowest` and `highest`.
 
     rounds: [R] the estimate on each resample, NaN without one; images: how many the estimate comes from. None if fewer
     than two rounds have an estimate, or with fewer than FEWEST_IMAGES images. From 20 rounds on, the interval excludes
@@ -78,20 +76,16 @@ def interval(
 
 def p_resampled(estimate: float, rounds: Floats, images: int) -> float | None:
     """Return the two-sided p-value of "no difference", from resamples: the share of them that are as far from their
-    mean as the estimate is from 0 (the bootstrap; Efron and Tibshirani 1993, chapter 16).
-
-    estimate: the difference; rounds: [R] the difference on each resample, NaN without one; images: how many it comes
-    from. None if `interval` is None."""
+    mean as the estimate is from 0 (the bootstrap; Efron and Tibshirani 1993, chapter 16). None if `interval` is None.
+    """
     distances = _distances(rounds, images)
     return None if distances is None else _share_at_least(distances, abs(estimate))
 
 
 def p_swapped(estimate: float, rounds: Floats) -> float | None:
     """Return the two-sided p-value of "no difference", from swaps: the share of them with as large a difference
-    (approximate randomisation, Noreen 1989).
-
-    estimate: the difference; rounds: [R] the difference between two systems that the models' outputs are swapped
-    between at random, NaN without one. None if no round has one."""
+    (approximate randomisation, Noreen 1989). rounds: [R] the difference between two systems that the models' outputs
+    are swapped between at random, NaN without one. None if no round has one."""
     defined = rounds[~np.isnan(rounds)]
     return _share_at_least(np.abs(defined), abs(estimate)) if len(defined) else None
 
@@ -102,11 +96,10 @@ def _share_at_least(distances: Floats, observed: float) -> float:
 
 
 def false_discovery(p: Sequence[float]) -> list[float]:
-    """Return Benjamini and Hochberg's q of each p-value: the share of false alarms to expect among all differences
-    whose p is at most as large.
+    """Return Benjamini and Hochberg's q of each p-value: the share of false alarms among all with at most that p.
 
-    SciPy's `false_discovery_control` divides before it multiplies, which gives other last digits, and takes half a
-    second to import."""
+    SciPy's `false_discovery_control` divides first, which gives other last digits, and takes half a second to import.
+    """
     p_values = np.asarray(p, dtype=np.float64)
     order = np.argsort(-p_values, kind="stable")  # from the largest p, whose rank is len(p), to the smallest
     q = np.empty(len(p_values))

@@ -39,11 +39,10 @@ class Strips:
     of which is padded, and all S strips stand side by side.
 
     An array of values for R rounds has the shape [layers, S, R]; layer i holds the i-th row of every strip. The strips
-    are ordered by their place in their list: the first strips of all lists, then the second strips of those lists that
-    have two, and so on.
+    are ordered by their place in their list: the first strips of all lists, then the second strips, and so on.
 
-    place [K]: where each of the K rows stands if the layers are joined into one axis, of the length `size`; owner [S]:
-    the list of each strip."""
+    place [K]: where each of the K rows stands if the layers are joined into one axis of length `size`; owner [S]: the
+    list of each strip."""
 
     def __init__(self, counts: Ints) -> None:
         """Lay out the lists. counts: [O] the number of rows of each list, descending, none 0."""
@@ -132,8 +131,7 @@ class Times:
 
 class Counts(NamedTuple):
     """Running counts at each row, [layers, S, R] for R rounds. hits: what the true positives of its class up to the end
-    of the row are worth together (each 1, without gains); rank: how many predictions of its class there are up to the
-    end of the row."""
+    of the row are worth together (each 1, without gains); rank: how many predictions there are up to there."""
 
     hits: NDArray[Any]
     rank: NDArray[Any]
@@ -180,8 +178,7 @@ class Piece:
     have true positives, and so rows (`ListColumns.rows`)."""
 
     def __init__(self, lists: ListColumns, numbers: Ints, *, weighted: bool = True) -> None:
-        """Prepare some classes. numbers: of the classes, those with more rows first; weighted: whether `count` will be
-        called, and not only `alone`."""
+        """Prepare some classes. numbers: of those with more rows first; weighted: whether `count` will be called."""
         all_rows = lists.rows
         counts = np.diff(all_rows.bounds)[numbers]
         self.classes: Ints = numbers[counts > 0]
@@ -250,8 +247,7 @@ class Piece:
         return Counts(hits, rank)
 
     def others(self, counts: Counts) -> Counts:
-        """Return the counts of all images that `counts` is not about: those if every image counts once, minus
-        `counts`."""
+        """Return the counts of all images that `counts` is not about: of every image once, minus `counts`."""
         return Counts(self._all_images.hits - counts.hits, self._all_images.rank - counts.rank)
 
     @cached_property
@@ -266,8 +262,7 @@ class Piece:
         return copies if self._gain is None else copies * self._gain
 
     def _copies(self, worth: NDArray[Any]) -> NDArray[Any]:
-        """Return [layers, S, R] how many copies of each row's true positives are worth so much: the inverse of
-        `_worth`."""
+        """Return [layers, S, R] how many copies of each row's true positives are worth that (inverse of `_worth`)."""
         return worth if self._gain is None else worth // np.maximum(self._gain, 1)
 
     def rate(self, counts: Counts, positives: Sequence[NDArray[Any]], aps: Sequence[Floats]) -> None:
@@ -330,9 +325,8 @@ class Piece:
 
 
 def _hits_for_recall(grid: Sequence[float], annotated: Floats, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return [levels above 0, ...] the smallest number of hits whose recall reaches each level of the grid. annotated:
-    [...] how much ground truth there is, above 0. A number too large for `dtype` becomes its largest value, which hits
-    never reach."""
+    """Return [levels above 0,...] the smallest number of hits whose recall reaches each level of the grid. annotated:
+    [...] how much ground truth there is, above 0. A number too large for `dtype` becomes its largest value."""
     points = np.array([point for point in grid if point > 0]).reshape(-1, *[1] * annotated.ndim)
     hits = np.floor(points * annotated)
     hits += hits / annotated < points  # one more where the recall falls short
@@ -341,8 +335,7 @@ def _hits_for_recall(grid: Sequence[float], annotated: Floats, dtype: np.dtype[A
 
 @lru_cache(maxsize=8)
 def _table_of_hits(grid: Sequence[float], unit: int, end: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return [levels above 0, end] the result of `_hits_for_recall` for each amount of ground truth 0, 1, ..., end - 1
-    (for 0 as for 1), in units of 1 / unit."""
+    """Return [levels above 0, end] the result of `_hits_for_recall` for each amount below `end` (for 0 as for 1)."""
     return _hits_for_recall(grid, np.maximum(np.arange(float(end)), 1) * unit, dtype)
 
 

@@ -65,7 +65,7 @@ class RankedLists(ListColumns):
         return images
 
     def images_of_truth(self, members: Ints) -> int:
-        """Return how many images have ground truth of any of the classes numbered `members`."""
+        """Return how many images have ground truth of any of the classes `members`."""
         return len(np.unique(self.truth_image[np.isin(self.truth_class, members)]))
 
     def ap(self, weights: Weights) -> tuple[Floats, Ints]:
@@ -78,8 +78,7 @@ class RankedLists(ListColumns):
         return ap_and_truth
 
     def ap_of_sides(self, coins: Weights) -> Sides:
-        """Return what `ap` returns with the weights `coins` [N, R], which are 0 or 1, and with the weights 1 -
-        coins."""
+        """Return what `ap` returns with the weights `coins` [N, R], which are 0 or 1, and with 1 - coins."""
         (sides,) = self._prepared.ap_of_sides(Times(coins))
         return sides
 
@@ -98,8 +97,7 @@ class RankedLists(ListColumns):
         their model; without `score`, by their places in the list of the class.
 
         The other model's images come after this one's N: image i is N + i. Predictions of the same place are ordered by
-        image, this model's first. With weight 1 for one model's images and 0 for the other's, the result is that
-        model's lists again."""
+        image, this model's first. With weight 0 for one model's images, the result is the other's lists."""
         longest = max(len(self.hit), len(other.hit))
         # one number that sorts by class, then place, then image; each model's predictions are in this order already
         keys = [(model._class_of * longest + model._place) * self.images + model.image for model in (self, other)]
@@ -118,8 +116,7 @@ class RankedLists(ListColumns):
 
     @property
     def _place(self) -> Ints:
-        """Return [T] the place of each prediction, from 0, in the ranking of all predictions by score; without `score`,
-        in the list of its class."""
+        """Return [T] the place of each prediction, from 0, in the ranking of all by score, or else of its class."""
         if self.place is not None:
             return self.place
         position = np.arange(len(self.hit))
@@ -145,8 +142,7 @@ class RankedLists(ListColumns):
 
     def select_classes(self, numbers: Ints, images: Ints) -> RankedLists:
         """Return the lists of the classes `numbers` alone, which are numbered anew, and so are `images`, which must
-        include all of `images_with`; both ascending. Scores are left out, as they rank predictions among all
-        classes."""
+        include all of `images_with`; both ascending. Scores, which rank among all classes, are left out."""
         positions, in_classes = self._positions_of(numbers), np.isin(self.truth_class, numbers)
         new_number = np.zeros(self.images, dtype=np.int64)
         new_number[images] = np.arange(len(images))
@@ -194,8 +190,7 @@ class RankedLists(ListColumns):
         return means
 
     def _select_class(self, number: int) -> tuple[RankedLists, Ints]:
-        """Return (the list of one class, on those M images without which its AP may change, numbered anew; [M] the old
-        numbers of these images)."""
+        """Return the list of one class on those images that may change its AP, numbered anew; and their numbers."""
         positions = slice(int(self.bounds[number]), int(self.bounds[number + 1]))
         hit, image = self.hit[positions], self.image[positions]
         # predictions after the last true positive do not change AP; argmax of the reversed list is their number
@@ -236,14 +231,14 @@ class RankedLists(ListColumns):
 @dataclass(frozen=True)
 class AveragedLists(RankedLists):
     """The ranked lists of one model at several IoU thresholds, whose AP is the mean over the thresholds, as in COCO.
-    lists: at each threshold. The inherited fields are those of the first threshold; images and ground truth are the
-    same at all."""
+    lists: at each threshold. The inherited fields are those of the first; images and ground truth are the same at all.
+    """
 
     lists: Sequence[RankedLists] = ()
 
     @classmethod
     def average(cls, lists: Sequence[RankedLists]) -> AveragedLists:
-        """Return one object whose AP is the mean of that of the lists. lists: of one model, at each threshold."""
+        """Return one object whose AP is the mean of that of the lists, one at each threshold."""
         first = {field.name: getattr(lists[0], field.name) for field in fields(RankedLists)}
         return cls(**first, lists=lists)
 
@@ -274,8 +269,7 @@ class AveragedLists(RankedLists):
         return AveragedLists.average([lists.interleave(other_lists) for lists, other_lists in pairs])
 
     def images_with(self, numbers: Ints) -> Ints:
-        """Return the images, ascending, that have predictions, at any threshold, or ground truth of the classes
-        `numbers`."""
+        """Return what `RankedLists.images_with` does at any threshold."""
         return np.unique(np.concatenate([lists.images_with(numbers) for lists in self.lists]))
 
     def select_classes(self, numbers: Ints, images: Ints) -> RankedLists:
@@ -283,8 +277,7 @@ class AveragedLists(RankedLists):
         return AveragedLists.average([lists.select_classes(numbers, images) for lists in self.lists])
 
     def without_each_image(self, members: Ints) -> Floats | None:
-        """Return [N] the mean over the thresholds of what `RankedLists.without_each_image` returns; None if that is
-        None at any threshold."""
+        """Return [N] the mean over the thresholds of what `RankedLists.without_each_image` returns, or None."""
         results = []
         for lists in self.lists:
             means = lists.without_each_image(members)
@@ -296,8 +289,7 @@ class AveragedLists(RankedLists):
 
 
 def _mean_ap(several: Sequence[tuple[Floats, Ints]]) -> tuple[Floats, Ints]:
-    """Return ([C, R] the mean of the APs at several thresholds; [C, R] the ground truth, which is the same at all).
-    several: (AP, ground truth) at each threshold."""
+    """Return the mean of the APs [C, R] at several thresholds, and the ground truth [C, R], the same at all."""
     aps, positives = zip(*several, strict=True)
     mean: Floats = np.mean(aps, axis=0)
     return mean, positives[0]
@@ -340,8 +332,7 @@ class Prepared:
     def ap(self, times: Times, annotated: Sequence[Ints] | None = None) -> list[tuple[Floats, Ints]]:
         """Return ([C, R] the AP; [C, R] the ground truth) of each class in each round, for each of the lists.
 
-        times: how often each image counts. annotated: the result of `positives` for the same weights, if it is known,
-        perhaps with further arrays after it."""
+        times: how often each image counts. annotated: the result of `positives`, perhaps with more behind."""
         positives = self.positives(times) if annotated is None else annotated[: len(self._truths)]
         aps = [np.zeros(counts.shape) for counts in positives]
         for piece in self.pieces:
@@ -350,8 +341,7 @@ class Prepared:
 
     def ap_of_sides(self, coins: Times, annotated: Sequence[Ints] | None = None) -> list[Sides]:
         """Return what `ap` returns for two mixed systems, for each of the lists: with the weights `coins`, which are 0
-        or 1, and with the weights 1 - coins. annotated: the result of `positives` for the weights `coins`, if it is
-        known.
+        or 1, and with the weights 1 - coins. annotated: the result of `positives` for `coins`, if it is known.
 
         The counts of the second system are those of all images minus those of the first system."""
         first = self.positives(coins) if annotated is None else annotated[: len(self._truths)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, chain
 from typing import Any, NamedTuple, Protocol
 
@@ -53,15 +52,14 @@ class Weighted(Protocol):
 
 
 class Observed(NamedTuple):
-    """A metric on the test set itself: ap [C] of each class, and images [C], how many images have ground truth of the
-    class."""
+    """A metric on the test set itself: ap [C] of each class, and images [C], how many have ground truth of it."""
 
     ap: Floats
     images: Ints
 
     def spread(self, values: Floats, usable: Bools, hidden: Sequence[float]) -> Floats:
-        """Return [C, R] the values of resamples, each moved away from the class's value on the test set to where the
-        value of another test set might be.
+        """Return [C, R] the values of resamples, each moved away from the class's value on the test set, as another
+        test set's might be.
 
         values: [C, R] the metric on each resample. usable: [C, R] whether a resample has ground truth of the class; if
         not, the mean over all classes stands for its value. hidden: HIDDEN or HIDDEN_OF_MEANS, the measured factor
@@ -94,19 +92,13 @@ class Rounds:
     positives: Ints
     observed: Observed | None = None
 
-    @cached_property
-    def _has_truth(self) -> Bools:
-        """Return [C, R] whether a round has ground truth of each class."""
-        return self.positives > 0
-
     def means(self, members: Ints, unannotated: Bools, hidden: Sequence[float] = HIDDEN) -> Floats:
         """Return [R] the mean AP over some classes in each round, NaN if the round has no ground truth of any of them.
 
         members: the numbers of the classes. unannotated: [C] a mask of the classes without ground truth in the test
         set; they count 0, as they do in the protocol's own mean. For resamples, the value of each class is corrected by
-        `Observed.spread`, where `hidden` is explained; a class of which the round has no ground truth takes part there,
-        with the mean of all."""
-        values, usable = self.ap[members], self._has_truth[members]
+        `Observed.spread`, where `hidden` is explained; without ground truth in the round it has the mean of all."""
+        values, usable = self.ap[members], self.positives[members] > 0
         if self.observed is None:
             defined = usable | unannotated[members][:, np.newaxis]
             values, count = np.where(defined, values, 0.0), defined.sum(axis=0)
@@ -131,8 +123,7 @@ class Rounds:
 
 
 def resample(models: Sequence[Weighted], resampling: Resampling, label: str) -> list[Rounds]:
-    """Return the rounds of each model, all on the same resamples of the test set's images (the bootstrap). label: of
-    the progress bar."""
+    """Return the rounds of each model, all on the same resamples of the test set's images (the bootstrap)."""
     if not resampling.rounds:
         return [Rounds.none(model) for model in models]
 
@@ -148,10 +139,8 @@ def resample(models: Sequence[Weighted], resampling: Resampling, label: str) -> 
 
 def swap_outputs(first: Weighted, second: Weighted, resampling: Resampling, label: str) -> list[Rounds]:
     """Return the rounds of two systems made of two models: of each image, a coin decides which system gets which
-    model's output (approximate randomisation). label: of the progress bar.
-
-    The models' scores need not be on one scale: predictions are ranked by their places in the models' ranked lists
-    (`RankedLists.interleave`)."""
+    model's output (approximate randomisation). The models' scores need not be on one scale: predictions are ranked by
+    their places in the models' ranked lists (`RankedLists.interleave`)."""
     if not resampling.rounds:
         return [Rounds.none(first)] * 2
     mixed = first.interleave(second)
@@ -170,9 +159,8 @@ def over_blocks(
 ) -> list[NDArray[Any]]:
     """Return the arrays that `work` makes of all rounds, joined along their last axis, which is the rounds.
 
-    work: a function that makes arrays for a few blocks of rounds, always as many. label: of the progress bar.
-    true_positives: how much work a round takes; if it is worth it, several processes share the work. Without rounds,
-    the last axis has the length 0."""
+    work: a function that makes arrays for a few blocks of rounds, always as many. true_positives: how much work a round
+    takes; if it is worth it, several processes share the work. Without rounds, the last axis has the length 0."""
     # without rounds one empty block, so that `work` makes arrays at all
     every = blocks(resampling) or [Block(resampling.seed, number=0, rounds=0)]
     tasks = [Blocks(every[start : start + BLOCKS_AT_ONCE]) for start in range(0, len(every), BLOCKS_AT_ONCE)]

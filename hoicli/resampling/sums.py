@@ -57,8 +57,7 @@ class ImageSums:
         return Observed(values[:, 0], np.asarray((self.counted > 0).sum(axis=1)))
 
     def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
-        """Return the results of `ap` for two mixed systems: with the weights `coins` [N, R], which are 0 or 1, and with
-        the weights 1 - coins."""
+        """Return the results of `ap` for two mixed systems: with the weights `coins` [N, R] (0 or 1) and 1 - coins."""
         return self.ap(coins), self.ap(1 - coins)
 
     def interleave(self, other: ImageSums) -> ImageSums:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from hoicli.errors import DataError, UsageError, arg
+from hoicli.errors import DataError, UsageError, arg, did_you_mean
 from hoicli.evaluation.groups import write_fields
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
@@ -155,8 +155,8 @@ def gather(
             row = parse_result_row(line)
             values = {name: row["tags"].get(name, "") for name in by}
             if lacking := [name for name, text in values.items() if not text]:
-                problem = f"missing; {arg('by')} groups the rows by it"
-                raise DataError(problem, place=line.place, field=f"tags.{lacking[0]}")
+                advice = did_you_mean(lacking[0], row["tags"], f"{arg('by')} groups the rows by it")
+                raise DataError(f"missing; {advice}", place=line.place, field=f"tags.{lacking[0]}")
             key = tuple(values.values())
             if key not in gatherings:
                 gatherings[key] = make(write_fields(values))

@@ -155,8 +155,7 @@ class Client:
     """Sends conversations to an `Endpoint`, with retries; used from many threads."""
 
     def __init__(self, endpoint: Endpoint, stop: threading.Event) -> None:
-        """Make a client of a server. stop: once it is set, nothing more is sent or waited for, and `send` raises
-        `StoppedError`."""
+        """Make a client of a server. stop: once it is set, nothing more is sent, and `send` raises `StoppedError`."""
         self._endpoint = endpoint
         self._stop = stop
         self._opener = opener()
@@ -228,7 +227,7 @@ class Client:
 
     def _raise_for_status(self, error: urllib.error.HTTPError, model: str) -> NoReturn:
         """Raise the exception that an HTTP error stands for: `_TemporaryError` if the server is busy or broken,
-        `DataError` with advice if it refuses. model: the one that was asked for."""
+        `DataError` with advice if it refuses."""
         try:
             server_text = self._endpoint.quote(_message(error.read(LONGEST_SHOWN)))
         except (HTTPException, OSError):
@@ -247,8 +246,7 @@ class Client:
 
 
 def _reply(data: bytes) -> str:
-    """Return the text in the JSON of a chat completion, "" if its content is no text. Raises `_TemporaryError` for
-    anything but a chat completion."""
+    """Return the text in the JSON of a chat completion, "" if it has none. Raises `_TemporaryError` for others."""
     try:
         text = json.loads(data)["choices"][0]["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):

@@ -115,12 +115,7 @@ class _Records:
     def _names(self, verb_row: int, object_row: int) -> Record:
         """Return the labels and senses of a verb and an object, given as rows of `TruthClasses`."""
         verb, object_ = self._shoe.classes.verbs[verb_row], self._shoe.classes.objects[object_row]
-        return {
-            "verb": verb[0],
-            "object": object_[0],
-            "verb_synset": verb[1],
-            "object_synset": object_[1],
-        }
+        return {"verb": verb[0], "object": object_[0], "verb_synset": verb[1], "object_synset": object_[1]}
 
     def _prediction(self, prediction: int) -> Record:
         """Return the keys of a prediction, with its similarity to the ground truth or class that it is shown with."""

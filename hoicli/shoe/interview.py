@@ -70,8 +70,7 @@ SETUP = hashlib.sha256(json.dumps([SYSTEM, TASK, {}], sort_keys=True).encode()).
 
 @dataclass(frozen=True)
 class Question:
-    """A question about two senses of one part of speech (pos), `a` before `b` in alphabetical order, with their glosses
-    (WordNet's definitions)."""
+    """A question about two senses of one part of speech, `a` before `b` alphabetically, with WordNet's definitions."""
 
     pos: str
     a: str
@@ -86,11 +85,9 @@ class Question:
 
 
 def parse_rating(text: str) -> int | None:
-    """Return the rating (0 to 4) in a model's answer, {"rating": N} or a bare number; None for an answer without one,
-    or with several different ones.
+    """Return the rating (0 to 4) in a model's answer, {"rating": N} or a bare number; None without just one.
 
-    A model's reasoning (`<think>` to `</think>`), code fences and words around the object are ignored; "3" and 3.0 are
-    3."""
+    A model's reasoning (`<think>` to `</think>`), code fences and words around the object are ignored."""
     text = text.rsplit("</think>", 1)[-1]
     if "<think>" in text:  # the reasoning was cut off before an answer
         return None
@@ -104,8 +101,7 @@ _RATING = re.compile(r"""["']rating["']\s*:\s*(?:["']([0-4](?:\.0+)?)["']|([0-4]
 
 
 def questions(pairs: Sequence[Pair]) -> list[Question]:
-    """Return a question for each pair of senses, with their glosses. Raises `DataError` for a sense that WordNet does
-    not have."""
+    """Return a question for each pair of senses. Raises `DataError` for a sense that WordNet does not have."""
     wordnet = open_wordnet()
     canonical_names = {sense: wordnet.graph.names[row] for sense, row in synsets_of(pairs).items()}
     gloss = {sense: wordnet.reader.synset(name).definition() for sense, name in canonical_names.items()}
@@ -334,8 +330,7 @@ class Interview:
 
     def _ask(self, tasks: Sequence[tuple[str, Question]], label: str) -> None:
         """Ask each (model, question) that has no rating yet, in threads; store the answers, and the failures. Raises
-        the first error after all threads have ended; Ctrl-C waits for none of them, as a request may take minutes.
-        label: what the progress bar says."""
+        the first error after all threads have ended; Ctrl-C waits for none of them, as a request may take minutes."""
         tasks = [(model, question) for model, question in tasks if self._cached_rating(model, question) is None]
         stop = threading.Event()
         client = Client(self._endpoint, stop)
@@ -377,8 +372,7 @@ class Interview:
                 self.failures.append((question, f"{model} on {question.a} and {question.b} ({reason})"))
 
     def _rate(self, client: Client, model: str, question: Question) -> str:
-        """Ask a model one question, up to ASKS times, until there is a rating. Return why there is none, or "" if there
-        is one."""
+        """Ask a model one question, up to ASKS times, until there is a rating. Return why there is none, else ""."""
         messages, text = question.messages(), ""
         for _ in range(ASKS):
             try:

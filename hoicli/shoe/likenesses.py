@@ -30,8 +30,8 @@ NONE = -1
 
 
 def normalise(label: str) -> str:
-    """Return a label in the form in which labels are compared: lower case, one underscore between words, typographic
-    characters as a keyboard has them."""
+    """Return a label in the form in which labels are compared: lower case, one underscore between words, plain
+    characters."""
     return normalise_spelling(label).lower()
 
 
@@ -223,7 +223,6 @@ class Likeness:
         senses whose similarity the other names need."""
         shared = np.zeros(len(self._row), dtype=bool)
         codes = [np.zeros(0, dtype=np.int64)]
-        # which: the place of two names in `_row` and `_column`; the others: the numbers of two of their senses
         for which, truth_sense, pool_sense in self._compare_pools():
             shared[which[truth_sense == pool_sense]] = True  # the predicted label may have the truth's sense
             apart = ~shared[which]
@@ -237,7 +236,6 @@ class Likeness:
         that the predicted name may have. Set `missing`."""
         self._table, numbers = table, table.numbers(self._names)
         codes = [np.zeros(0, dtype=np.int64)]
-        # which: the place of two names in `_row` and `_column`; the others: the numbers of two of their senses
         for which, truth_sense, pool_sense in self._compare_pools():
             similarity = table.look_up(numbers[truth_sense], numbers[pool_sense])
             absent = np.isnan(similarity)
@@ -305,14 +303,14 @@ def likenesses(
 
 
 def _distinct_pairs(truth: Triplets, predictions: Triplets, row: Ints, column: Ints) -> tuple[Ints, Ints]:
-    """Return the rows and the columns of all (row, column) that occur together in some image, each once. row [G]: the
-    row of each ground-truth triplet's name in a `Likeness`; column [P]: the column of each predicted triplet's name."""
+    """Return the rows and the columns of all (row, column) that occur together in some image, each once. row [G],
+    column [P]: of each triplet's name in a `Likeness`."""
     image_number = {image_id: number for number, image_id in enumerate(truth.image_ids)}
     image = np.array([image_number[image_id] for image_id in predictions.image_ids], dtype=np.int64)
     width, height = int(row.max(initial=0)) + 1, int(column.max(initial=0)) + 1
     # (image, row) and (image, column) as one number each, which sort by image; each different one once
     truth_codes = distinct(truth.image_of_hoi * width + row)
-    codes = distinct(image[predictions.image_of_hoi] * height + column, below=len(truth.image_ids) * height)
+    codes = distinct(image[predictions.image_of_hoi] * height + column)
     truth_image = truth_codes // width
     starts = np.searchsorted(codes, truth_image * height)
     counts = np.searchsorted(codes, (truth_image + 1) * height) - starts  # the predicted names of each one's image
@@ -324,8 +322,7 @@ def _distinct_pairs(truth: Triplets, predictions: Triplets, row: Ints, column: I
 
 
 def pool_of(name: Name, pos: str, candidates: Candidates) -> tuple[str, ...]:
-    """Return the senses that a predicted name (label, sense) may have: the one that it states, else all candidates of
-    its label."""
+    """Return the senses that a predicted name (label, sense) may have: the one it states, else all of its label's."""
     label, sense = name
     if sense:
         return tuple(candidates(sense, pos)) or (sense,)

@@ -47,8 +47,8 @@ WordPair = tuple[tuple[int, ...], tuple[int, ...]]
 def read_predictions(
     predictions: Stream, policy: ErrorPolicy, known_ids: Container[str], *, unlabelled: bool = False
 ) -> Triplets:
-    """Return all predictions of a stream; several processes share a large file. known_ids: of the images that
-    predictions may be about; unlabelled: whether labels may be null. Raises `DataError` for a bad line."""
+    """Return all predictions of a stream; several processes share a large file. unlabelled: whether labels may be null.
+    Raises `DataError` for a bad line."""
 
     def read_part(lines: Stream, part_policy: ErrorPolicy) -> list[Triplets]:
         """Return the triplets of a part of the file, in batches."""
@@ -65,8 +65,7 @@ def read_predictions(
 
 def compared_classes(vocabulary: Vocabulary, against: str) -> list[tuple[str, str]] | None:
     """Return the (verb, object) of each class of a dataset, with which unmatched predictions are compared; None if they
-    are compared with their image's alone. against: a key of AGAINST. Raises `UsageError` for a dataset without such
-    classes, V-COCO."""
+    are compared with their image's alone. against: a key of AGAINST. Raises `UsageError` for V-COCO, which has none."""
     if against == "image":
         return None
     if vocabulary.roles:
@@ -98,7 +97,7 @@ def evaluation_pairs(
 
 def dataset_pairs(dataset: str, *, all_senses: bool = False) -> list[Pair]:
     """Return all pairs of two senses of a dataset's verbs, then all pairs of two senses of its objects. all_senses:
-    pair each of these senses with every sense of `possible_senses`, too; a note says how many pairs that makes."""
+    pair each of these with every sense of `possible_senses`, too."""
     vocabulary = load(dataset)
     classes: Iterable[tuple[str, str]] = vocabulary.interactions
     if vocabulary.roles:  # the classes are verbs with roles; every verb may have every object
@@ -124,8 +123,7 @@ def dataset_pairs(dataset: str, *, all_senses: bool = False) -> list[Pair]:
 def possible_senses(pos: str, senses: Sequence[str], labels: Set[str]) -> set[str]:
     """Return the senses of predictions for which a table of a dataset is made (SHOE supplement, section 3). Verbs: all
     of the WordNet in use (the paper's choice of some 7,150 is not published). Objects: the dataset's own senses, those
-    that its labels may have, and the neighbourhood of all these: what is above them, and what is one step below.
-    senses: the dataset's; labels: its labels."""
+    that its labels may have, and the neighbourhood of all these: what is above them, and what is one step below."""
     wordnet = open_wordnet()
     graph = wordnet.graph
     if pos == "v":
@@ -178,15 +176,13 @@ def rate(backend: str, pairs: Sequence[Pair]) -> list[Rated]:
 
 
 def measure_of(backend: str) -> str:
-    """Return how lines and signatures name an offline backend: the backend alone, with @ and the WordNet's name if that
-    is not the embedded one."""
+    """Return how lines and signatures name an offline backend: with @ and the WordNet's name if it is not embedded."""
     signature = open_wordnet().signature
     return backend if signature is None else f"{backend}@{signature}"
 
 
 def signed_measure(backend: str) -> str:
-    """Return how a signature identifies the similarities of an offline backend: by its name and by the WordNet, with a
-    digest, that it reads."""
+    """Return how a signature identifies the similarities of an offline backend: by name and the WordNet's digest."""
     return f"{backend}@{open_wordnet().content_name}"
 
 
@@ -243,8 +239,7 @@ class PairLines(TableWork):
     first such word. A WordNet measure compares in the order of the line, as in nltk."""
 
     def __init__(self, lines: Iterable[Line], policy: ErrorPolicy, backend: str | None = None) -> None:
-        """Read the lines, and find the pairs to rate. backend: the one of OFFLINE that will rate, None for language
-        models."""
+        """Read the lines, and find the pairs to rate. backend: of OFFLINE, None for language models."""
         self._lexical = backend == "lexical"
         self._keeps_order = backend is not None and not self._lexical
         self._senseless: dict[str, str] = {}  # {word without a sense: the place of its first line}
@@ -256,8 +251,7 @@ class PairLines(TableWork):
         super().__init__(set(chain.from_iterable(needs for _, needs in self._lines if isinstance(needs, list))))
 
     def rows(self, rated: Sequence[Rated]) -> Iterator[Record]:
-        """Yield the user's lines with their similarities, given a rating for each of `pairs`; print a note if words
-        have no sense."""
+        """Yield the user's lines with their similarities, given a rating for each of `pairs`; note senseless words."""
         rating_of = dict(zip(self.pairs, rated, strict=True))
         word_pairs = list(dict.fromkeys(needs for _, needs in self._lines if isinstance(needs, tuple)))
         similarity_of_words: dict[WordPair, float] = {}
@@ -283,7 +277,7 @@ class PairLines(TableWork):
     def _find_needs(self, record: Record, place: str) -> float | WordPair | list[Pair]:
         """Return what the similarity of a line is computed from: 1.0 itself for equal words or a shared sense; for
         `lexical`, the synsets of both words; else the pairs of senses to rate ([] if a word has no sense). Raises
-        `DataError` for a line without two words of one part of speech. place: of the line, for notes."""
+        `DataError` for a line without two words of one part of speech."""
         pos = str(record.get("pos"))
         if pos not in (NAMES if self._lexical else LABELS):
             raise DataError("neither n nor v; say what part of speech the words are", field="pos")

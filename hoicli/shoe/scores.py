@@ -68,8 +68,7 @@ class Scores:
     predictions: int
 
     def count(self, metric: str) -> int:
-        """Return how many things a metric's value is over: ground truth or predictions for a miss rate, else
-        classes."""
+        """Return how many things a metric is over: ground truth or predictions for a miss rate, else classes."""
         return {"gt_miss_rate": self.truths, "prediction_miss_rate": self.predictions}.get(metric, len(self.classes))
 
 
@@ -129,7 +128,7 @@ def soft_entries(shoe: Shoe, matching: Matching) -> Entries:
 
 def plain_entries(shoe: Shoe, keep: Bools) -> Entries:
     """Return the lists for plain mAP, which needs equal labels: every prediction is in the list of its own class, with
-    a gain of UNIT for a true positive. keep [P]: the predictions that are ranked.
+    a gain of UNIT for a true positive.
 
     A prediction belongs to the ground truth of its class with the largest min(IoU), the first of equally large ones. Of
     the predictions that belong to a ground truth, the one with the highest score is the true positive."""
@@ -148,8 +147,7 @@ def plain_entries(shoe: Shoe, keep: Bools) -> Entries:
 
 
 def _rank_entries(shoe: Shoe, class_of: Ints, gain: Ints) -> Entries:
-    """Return the ranked list of each class. class_of [P]: the class in whose list each prediction stands, -1 for none;
-    gain [P]: in UNITs."""
+    """Return the ranked list of each class. class_of [P]: in whose list each prediction stands, -1: in none."""
     ranked = shoe.ranking[class_of[shoe.ranking] >= 0]
     prediction = order_by_class(class_of, ranked)
     bounds = np.searchsorted(class_of[prediction], np.arange(len(shoe.classes.classes) + 1))
@@ -166,10 +164,10 @@ def _areas(shoe: Shoe, entries: Entries, positives: Ints) -> list[float]:
 
 
 def outcomes(shoe: Shoe, matching: Matching) -> tuple[Ints, Ints, Ints]:
-    """Return three columns (class, true, false): what each row adds to the TP and the FP of its class, in UNITs, of
-    which one is a perfect match (Algorithm 2, lines 15 to 28). There is a row for each ground truth, in order, and then
-    one for each unmatched prediction that counts against a class. A match of similarity s adds s to TP and 1 - s to FP;
-    missed ground truth adds to neither."""
+    """Return three columns (class, true, false): what each row adds to the TP and the FP of its class, in UNITs,
+    (Algorithm 2, lines 15 to 28). There is a row for each ground truth, in order, and then one for each unmatched
+    prediction that counts against a class. A match of similarity s adds s to TP and 1 - s to FP; missed ground truth
+    adds to neither."""
     truth_class = shoe.classes.class_of
     true = np.zeros(len(truth_class), dtype=np.int64)
     matched = np.flatnonzero(matching.prediction_of >= 0)
@@ -182,8 +180,7 @@ def outcomes(shoe: Shoe, matching: Matching) -> tuple[Ints, Ints, Ints]:
 
 
 def false_positives(shoe: Shoe, matching: Matching) -> Ints:
-    """Return the rows of the predictions that pass the filters, are unmatched, and are similar enough to some class to
-    count against it."""
+    """Return the rows of the unmatched predictions that pass the filters and are similar enough to a class to count."""
     return np.flatnonzero(matching.keep & (matching.truth_of < 0) & shoe.counts_against)
 
 
@@ -198,8 +195,7 @@ def f1_of(true: Floats, false: Floats, missed: Floats) -> Floats:
 
 
 def _f1(shoe: Shoe, matching: Matching, class_count: int) -> list[float]:
-    """Return [C]: the F1 of each class by Algorithm 2, from the sums of its true positives, false positives and missed
-    ground truth."""
+    """Return [C]: the F1 of each class by Algorithm 2."""
     classes, true, false = outcomes(shoe, matching)
     missed = np.where(matching.prediction_of < 0, UNIT, 0)
     columns = (classes, true), (classes, false), (shoe.classes.class_of, missed)
@@ -211,8 +207,8 @@ def _f1(shoe: Shoe, matching: Matching, class_count: int) -> list[float]:
 
 def average_precision(gain: Ints, positives: int, area: str) -> float:
     """Return the average precision of a class in [0, 1], the area under its curve of soft precision and recall
-    (Algorithm 1, lines 35 to 39). gain: of each prediction, best score first, UNIT for a perfect match; positives:
-    the number of the class's ground-truth triplets; area: a key of AREAS, the way to measure the area."""
+    (Algorithm 1, lines 35 to 39). gain: of each prediction, best score first, UNIT for a perfect match; positives: the
+    number of the class's ground-truth triplets."""
     rank = np.flatnonzero(gain) + 1  # precision is highest at gains, and only they change recall
     if len(rank) == 0 or positives == 0:
         return 0.0
@@ -236,8 +232,7 @@ def _mean(values: list[float] | None) -> float | None:
 @dataclass(frozen=True)
 class Run:
     """The evaluation of one model. matching: that of the predictions which pass the filters (for mF1 and the miss
-    rates); loose: that of the predictions which soft mAP ranks; subset: "single_hoi" or "full"; signature: {setting:
-    text}."""
+    rates); loose: that of the predictions which soft mAP ranks; subset: "single_hoi" or "full"."""
 
     shoe: Shoe
     matching: Matching
@@ -271,8 +266,7 @@ class Run:
 
 def weighted_metrics(run: Run) -> dict[str, Weighted]:
     """Return {metric: it in a form that can be computed again with weights of the images}, for each metric that has a
-    value. Images are in the order of their ids. A mean over classes has the run's classes, in their order; a miss rate
-    is treated as one class."""
+    value. Images are in the order of their ids. A mean has the run's classes, in their order; a miss rate has one."""
     shoe, weighting = run.shoe, _Weighting(run)
     has_classes = bool(shoe.classes.classes)
     metrics: dict[str, Weighted] = {}
@@ -280,9 +274,11 @@ def weighted_metrics(run: Run) -> dict[str, Weighted]:
         metrics["soft_map"] = weighting.ranked_lists(soft_entries(shoe, run.loose))
     if has_classes:
         metrics["mf1"] = weighting.mf1()
-        metrics["gt_miss_rate"] = weighting.truth_miss_rate()
+        metrics["gt_miss_rate"] = weighting.share(weighting.truth_image, run.matching.prediction_of < 0)
     if run.matching.keep.any():
-        metrics["prediction_miss_rate"] = weighting.prediction_miss_rate()
+        rows = np.flatnonzero(run.matching.keep)
+        is_missed = run.matching.truth_of[rows] < 0
+        metrics["prediction_miss_rate"] = weighting.share(weighting.prediction_image[rows], is_missed)
     if has_classes and shoe.scored and not shoe.unlabelled:
         metrics["map"] = weighting.ranked_lists(plain_entries(shoe, run.loose.keep))
     return metrics
@@ -296,8 +292,8 @@ class _Weighting:
         self._shoe, self._matching = run.shoe, run.matching
         rank = rank_by_id(run.shoe.truth.image_ids)
         self._images = len(rank)
-        self._truth_image = rank[run.shoe.truth.image_of_hoi]
-        self._prediction_image = rank[run.shoe.image[run.shoe.predictions.image_of_hoi]]
+        self.truth_image = rank[run.shoe.truth.image_of_hoi]
+        self.prediction_image = rank[run.shoe.image[run.shoe.predictions.image_of_hoi]]
 
     def ranked_lists(self, entries: Entries) -> RankedLists:
         """Return the lists of all classes, whose mean of average precisions is soft mAP or plain mAP."""
@@ -305,9 +301,9 @@ class _Weighting:
         grid = GRID_TENTHS if shoe.options.ap == "11-point" else ()
         return RankedLists(
             hit=entries.gain > 0,
-            image=self._prediction_image[entries.prediction],
+            image=self.prediction_image[entries.prediction],
             bounds=entries.bounds,
-            truth_image=self._truth_image,
+            truth_image=self.truth_image,
             truth_class=shoe.classes.class_of,
             images=self._images,
             grid=grid,
@@ -320,10 +316,10 @@ class _Weighting:
     def mf1(self) -> ImageSums:
         """Return the mean F1 over classes, as the sums for each class and image that F1 is made of: TP, FP (both of
         `outcomes`) and missed ground truth, in UNITs (one UNIT is a perfect match)."""
-        shoe, matching, truth_image = self._shoe, self._matching, self._truth_image
+        shoe, matching, truth_image = self._shoe, self._matching, self.truth_image
         truth_class, shape = shoe.classes.class_of, (len(shoe.classes.classes), self._images)
         outcome_class, true, false = outcomes(shoe, matching)
-        outcome_image = np.concatenate([truth_image, self._prediction_image[false_positives(shoe, matching)]])
+        outcome_image = np.concatenate([truth_image, self.prediction_image[false_positives(shoe, matching)]])
         missed = np.where(matching.prediction_of < 0, UNIT, 0)
         parts = [
             sum_by_image(outcome_class, outcome_image, true, shape),
@@ -333,18 +329,8 @@ class _Weighting:
         positives = sum_by_image(truth_class, truth_image, np.ones_like(truth_image), shape)
         return ImageSums(parts, positives, f1_of)
 
-    def truth_miss_rate(self) -> ImageSums:
-        """Return the share of the ground truth that no prediction is matched to."""
-        return self._share(self._truth_image, self._matching.prediction_of < 0)
-
-    def prediction_miss_rate(self) -> ImageSums:
-        """Return the share of the predictions that were kept which are matched to no ground truth."""
-        rows = np.flatnonzero(self._matching.keep)
-        return self._share(self._prediction_image[rows], self._matching.truth_of[rows] < 0)
-
-    def _share(self, image: Ints, is_counted: Bools) -> ImageSums:
-        """Return the share of items that count. image: the image number of each item; is_counted: whether the item
-        counts."""
+    def share(self, image: Ints, is_counted: Bools) -> ImageSums:
+        """Return the share of items that count, given the image number of each."""
         one_class, shape = np.zeros_like(image), (1, self._images)
         totals = sum_by_image(one_class, image, np.ones_like(image), shape)
         counts = sum_by_image(one_class, image, np.where(is_counted, 1, 0), shape)
@@ -361,7 +347,7 @@ def means(metric: str, rounds: Rounds) -> Floats:
 
 def interval_of(run: Run, metric: str, rounds: Rounds) -> tuple[float, float] | None:
     """Return the 95 % interval (low, high), in [0, 1], of a metric that has a value; None where fewer than two images
-    have what it is computed over. rounds: the metric's values for each class in each round of resampling."""
+    have what it is computed over."""
     return interval(getattr(run.scores, metric), means(metric, rounds), run.images[metric], lowest=0.0, highest=1.0)
 
 
@@ -376,8 +362,7 @@ def evaluation_rows(
     run: Run, tags: Mapping[str, str], resampling: Resampling | None = None, *, per_class: bool = False
 ) -> Iterator[Row]:
     """Yield the result rows of a run, in percent: the five metrics at each delta and, with `per_class`, then soft_ap,
-    f1 and ap of each class. tags: {column: text} of every row, such as the model's name; where there are several
-    deltas, the column `delta` is added. resampling: what intervals are computed from, None for rows without.
+    f1 and ap of each class. Where there are several deltas, the tag `delta` is added.
 
     `n` is the count behind a value: classes for a mean, ground truth or predictions for a rate, ground truth for a
     class. A value is null where there is nothing to average, or no scores to rank by."""

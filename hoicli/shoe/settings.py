@@ -116,8 +116,7 @@ class ShoeOptions:
 
     def signature(self) -> dict[str, str]:
         """Return {name: text} of the settings that say how matches are made and what they are worth. All are written,
-        as none has a standard value, except that `assign` and `minsim` are left out where they follow the paper's
-        algorithms."""
+        as none has a standard value, except that `assign` and `minsim` are left out where they follow the paper."""
         # ties: of equally similar predictions the one of the higher score is matched first, then that of the lower
         # values
         signed = {"delta": write_number(self.deltas[0]), "against": self.against, "combine": self.combine}
@@ -127,8 +126,7 @@ class ShoeOptions:
         return signed | ({"minsim": write_number(self.min_similarity)} if self.min_similarity else {})
 
     def filter_signature(self) -> dict[str, str]:
-        """Return {name: text} of the settings that say which predictions count; a rank is marked "a-reading", as the
-        paper does not define it."""
+        """Return {name: text} of the settings that say which predictions count; a rank is "a-reading" of the paper."""
         signed = {} if self.min_score is None else {"minscore": write_number(self.min_score)}
         if self.min_rank is not None:
             signed["minrank"] = f"{write_number(self.min_rank)}-{RANKS[self.rank_of]}(a-reading)"

@@ -15,6 +15,7 @@ too, over 3,899 images, but depend on the order of boxes.)"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
@@ -37,21 +38,16 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, groups, run_starts
 from hoicli.records.triplets import NOTHING, Triplets, merge, triplet_batches
 from hoicli.shoe.likenesses import Likeness, classes_of, likenesses, normalise, pool_of
-from hoicli.shoe.rating import (
-    backend_of,
-    compared_classes,
-    note_senseless,
-    rate,
-    read_predictions,
-    signed_measure,
-)
+from hoicli.shoe.rating import backend_of, compared_classes, note_senseless, rate, read_predictions, signed_measure
 from hoicli.shoe.scores import Run
 from hoicli.shoe.settings import RANKS, ShoeOptions
 from hoicli.shoe.similarity_table import SimilarityTable
 from hoicli.shoe.triplet_matching import Shoe, places_of
 from hoicli.vocabulary.datasets import load
+from hoicli.vocabulary.labels import Vocabulary
 from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.senses import candidates, senses_of
+from hoicli.wordnet.spoken_words import SpokenWords
 
 ONE_BOX_IOU = 0.8
 """Two boxes of one label and image that overlap by more than this show one object or person."""
@@ -123,6 +119,8 @@ class Evaluation:
         keep = filter_predictions(options, predictions_read)
         missing = self._count_missing_pairs(shoe)
         _report(shoe, unscored)
+        if shoe.scored and not open_wordnet().signature:
+            _note_other_words(shoe, self._vocabulary)
         matching = shoe.match(keep)
         # Soft mAP ranks all predictions that have a score, unless --filter-map leaves some out.
         loose = matching if options.filter_map or keep.all() or not shoe.scored else shoe.match()
@@ -130,8 +128,7 @@ class Evaluation:
         return Run(shoe, matching, loose, "single_hoi" if options.single_hoi else "full", signature)
 
     def _check_fit(self, predictions: Triplets, name: str) -> None:
-        """Raise `DataError` if the predictions cannot be of the ground truth's images; print a note if that is
-        doubtful. name: of the predictions' stream."""
+        """Raise `DataError` if the predictions cannot be of the ground truth's images; a note tells of doubts."""
         position = {image_id: number for number, image_id in enumerate(self._truth.image_ids)}
         image = np.array([position[image_id] for image_id in predictions.image_ids], dtype=np.int64)
         fit = Fit().add(predictions, image)
@@ -154,8 +151,7 @@ class Evaluation:
         return table, {"sim": signed_measure(backend), "raters": backend}
 
     def _signature(self, shoe: Shoe, table_signature: dict[str, str], missing: int) -> dict[str, str]:
-        """Return {setting: text} of a run's signature. table_signature: the settings of the table of similarities;
-        missing: how many pairs of senses the table lacks."""
+        """Return {setting: text} of a run's signature. missing: how many pairs of senses the table lacks."""
         options = self._options
         signature = {**self._truth_signature, **table_signature, **options.signature()}
         wordnet_signature = open_wordnet().signature
@@ -170,8 +166,8 @@ class Evaluation:
         return signature | ({"unlabelled": "by-verb"} if shoe.unlabelled else {})
 
     def _count_missing_pairs(self, shoe: Shoe) -> int:
-        """Return how many of the needed pairs of senses the table lacks. If it lacks any, print a note if the options
-        allow that, else raise `DataError`."""
+        """Return how many of the needed pairs of senses the table lacks. If any, print a note if the options allow it,
+        else raise `DataError`."""
         asked_count = len(shoe.verbs.asked) + len(shoe.objects.asked)
         missing = shoe.verbs.missing + shoe.objects.missing
         if missing:
@@ -248,7 +244,10 @@ def _read_in_parallel(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTabl
     def read_truth() -> Triplets:
         """Return the ground truth."""
         truth = merge(triplet_batches(gt, policy=ErrorPolicy(), truth=True))
-        _remember_senses(truth)
+        # so that `candidates` caches the senses of these labels, which most predictions have, too
+        for pos, names in (("v", truth.verbs), ("n", truth.objects)):
+            for name in names:
+                pool_of(name, pos, candidates)
         return truth
 
     def read_table() -> SimilarityTable:
@@ -266,16 +265,9 @@ _CAVEATS = caveats.mask([caveats.PAIRS_ONLY, caveats.WHOLE_IMAGE, caveats.BY_TOK
 """The caveats that SHOE's numbers depend on: which triplets there are, where they are, and what ranks them."""
 
 
-def _remember_senses(truth: Triplets) -> None:
-    """Make `candidates` cache the senses of all labels of the ground truth: most predictions have these labels, too."""
-    for pos, names in (("v", truth.verbs), ("n", truth.objects)):
-        for name in names:
-            _ = pool_of(name, pos, candidates)  # only the cache is wanted
-
-
 def _report(shoe: Shoe, unscored: int) -> None:
     """Print notes about what a user should know before quoting the numbers: images without predictions, missing scores,
-    labels or senses. unscored: how many predictions have no score."""
+    labels or senses."""
     total, prediction_count = len(shoe.truth.image_ids), len(shoe.predictions.image_ids)
     if prediction_count < total:
         note(
@@ -288,6 +280,28 @@ def _report(shoe: Shoe, unscored: int) -> None:
     if shoe.unlabelled:
         note("predicted objects without a label are compared by their verbs alone; map needs labels and is empty")
     note_senseless(shoe.verbs.senseless | shoe.objects.senseless)
+
+
+def _note_other_words(shoe: Shoe, vocabulary: Vocabulary) -> None:
+    """Print a note about words of predictions that are a class's in another form or a synonym. Plain mAP counts them as
+    false: it compares spellings, as `eval` and the papers' mAP do, so that these agree. To map words is a decision of
+    `convert`, which lists each."""
+    words, predictions = SpokenWords(vocabulary), shoe.predictions
+    spelled = {*chain.from_iterable(shoe.classes.classes), *map(normalise, (*vocabulary.verbs, *vocabulary.objects))}
+    counts: Counter[str] = Counter()
+    for names, numbers, look_up in (
+        (predictions.verbs, predictions.verb, words.look_up_verb),
+        (predictions.objects, predictions.label, words.look_up_object),
+    ):
+        for (label, _), count in zip(names, np.bincount(numbers, minlength=len(names)).tolist(), strict=True):
+            if count and label is not None and normalise(label) not in spelled and (meaning := look_up(label)).label:
+                counts[f"{label} for {meaning.label}"] += count
+    if counts:
+        examples = ", ".join(f"{text} {count:,}" for text, count in counts.most_common(5))
+        problem = (
+            f"map compares spellings, and {counts.total():,} words of predictions are others for a class: {examples}"
+        )
+        note(f"{problem}{', ...' if len(counts) > 5 else ''}; hoicli convert {arg('to_vocabulary')} maps them")
 
 
 def check_scores(options: ShoeOptions, predictions: Triplets) -> None:
@@ -352,8 +366,7 @@ def single_pair_images(truth: Triplets) -> Bools:
 
 
 def _instances(truth: Triplets) -> Ints:
-    """Return [B]: the number of the person or object that each box shows, equal for boxes of an image that count as one
-    (`single_pair_images`)."""
+    """Return [B]: the number of the person or object that each box shows, equal for boxes that count as one."""
     boxes = np.union1d(truth.subject, truth.object[truth.object != NO_BOX])
     image = truth.image_of_box[boxes]
     labels = np.array([normalise(label) for label in truth.labels], dtype=object)

@@ -70,8 +70,7 @@ class Rated:
 
     @cached_property
     def fields(self) -> Record:
-        """Return the keys of a line that say what the rating is and where it is from; keys without a value are left
-        out."""
+        """Return the keys of a line that say what the rating is and where it is from, as far as they have values."""
         content = {"scores": self.scores and dict(sorted(self.scores.items())), "similarity": self.similarity}
         content |= {key: getattr(self, key) for key in ("merge", "measure", "prompt", "date")}
         return {key: value for key, value in content.items() if value is not None or key == "similarity"}
@@ -99,8 +98,7 @@ def is_rating(value: object) -> bool:
 
 
 class SimilarityTable:
-    """Similarities of pairs of senses. `read` and `from_pairs` create a table; `values` looks pairs up; `digest`
-    identifies its content."""
+    """Similarities of pairs of senses, made by `read` or `from_pairs`; `values` looks pairs up."""
 
     def __init__(self, senses: Numbered[str], key: Ints, similarity: Floats, **sources: set[str]) -> None:
         """Make a table of P pairs. senses: {name: number}; key [P]: the numbers of two senses as one (`_keys`), each
@@ -146,8 +144,7 @@ class SimilarityTable:
         return self._sources["raters"]
 
     def values(self, first: Sequence[str], second: Sequence[str]) -> Floats:
-        """Return [M]: the similarity of each sense first[i] to second[i], 1 for equal senses, NaN if the table lacks
-        the pair."""
+        """Return [M]: the similarity of each sense first[i] to second[i], 1 for equal senses, NaN for unknown pairs."""
         similarity = self.look_up(self.numbers(first), self.numbers(second))
         similarity[np.fromiter(map(eq, first, second), dtype=bool, count=len(first))] = 1.0
         return similarity
@@ -231,8 +228,7 @@ class _Reading:
         return True
 
     def add(self, record: Record) -> None:
-        """Add one line of any kind. Raises `DataError` for a bad one, and for a pair that another line rates
-        differently."""
+        """Add one line of any kind. Raises `DataError` for a bad one, and for a pair that another rates differently."""
         check_line(record)
         names, similarity = (record["a"], record["b"]), record["similarity"]
         first, second = sorted(map(self._number, names))
@@ -375,7 +371,7 @@ def merged_rows(lines: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterat
 
 
 def combine(values: Sequence[float], rule: str) -> float:
-    """Return the mean, median or most frequent of several values, as a rule of RULES says; of equally frequent values
-    the first listed. Zero has no sign."""
+    """Return the mean, median or most frequent of several values, as a rule of RULES says; of equally frequent ones the
+    first. Zero has no sign."""
     rules: dict[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "median": median, "majority": mode}
     return rules[rule](values) + 0.0

@@ -75,8 +75,7 @@ class OverlappingPairs(NamedTuple):
 @dataclass(frozen=True)
 class Matching:
     """The outcome of Algorithm 1, lines 5 to 31. prediction_of [G]: the prediction that each ground truth took, -1 for
-    none; truth_of [P]: the ground truth that took each prediction, -1 for none; keep [P]: whether a prediction took
-    part."""
+    none; truth_of [P]: the ground truth that took each prediction, -1 for none; keep [P]: which took part."""
 
     prediction_of: Ints
     truth_of: Ints
@@ -107,8 +106,7 @@ class Shoe:
         likenesses: tuple[Likeness, Likeness],
         options: ShoeOptions,
     ) -> None:
-        """Compare the predictions with the ground truth, which must have every image of the predictions. classes: those
-        of the ground truth; likenesses: of the verbs and of the objects, with their similarities."""
+        """Compare the predictions with the ground truth, which must have every image of the predictions."""
         self.truth, self.predictions, self.classes, self.options = truth, predictions, classes, options
         self.delta = options.deltas[0]
         self.places = places_of(truth), places_of(predictions)
@@ -163,8 +161,7 @@ class Shoe:
         return self.verb_and_object_of(*names, prediction)
 
     def verb_and_object_of(self, truth_verb: Ints, truth_label: Ints, prediction: Ints) -> tuple[Floats, Floats]:
-        """Return what `verb_and_object` does, of classes that are given by their verbs [M] and objects [M] as rows of
-        `TruthClasses`."""
+        """Return what `verb_and_object` does, of classes given by their verbs and objects as rows of `TruthClasses`."""
         label = self.predictions.label[prediction]
         verb = self.verbs.look_up(truth_verb, self.predictions.verb[prediction])
         object_ = self.objects.look_up(truth_label, label)
@@ -176,8 +173,7 @@ class Shoe:
         return verb, object_
 
     def allowed_rows(self, keep: Bools) -> Bools:
-        """Return [K]: whether each of the overlapping pairs is similar enough for a match. keep [P]:
-        the predictions that may take part."""
+        """Return [K]: whether each overlapping pair is similar enough for a match, of the predictions in `keep` [P]."""
         threshold = round(self.options.min_similarity * UNIT)
         allowed: Bools = keep[self.overlapping_pairs.prediction] & (self.overlapping_pairs.similarity >= threshold)
         return allowed
@@ -199,8 +195,7 @@ class Shoe:
         return Matching(prediction_of, truth_of, keep)
 
     def change_delta(self, delta: float) -> Shoe:
-        """Return a copy of this evaluation with another delta. Only what counts against a class depends on it, so the
-        copy shares everything else."""
+        """Return a copy of this evaluation with another delta. Only what counts against a class depends on it."""
         changed = copy(self)
         changed.delta = delta
         return changed
@@ -232,8 +227,8 @@ class Shoe:
         return counts
 
     def _compare_with_dataset(self, compared: ComparedClasses) -> tuple[Ints, Ints]:
-        """Return [P] the place of the class that is most similar to each prediction, of equals the first, and [P] how
-        similar it is, in UNITs."""
+        """Return [P] the place of the class that is most similar to each prediction, of equals the first; and how
+        similar."""
         codes = self.predictions.verb * max(len(self.predictions.objects), 1) + self.predictions.label
         _, first, names_number = np.unique(codes, return_index=True, return_inverse=True)
         place, similarity = np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)

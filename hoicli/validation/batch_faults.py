@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from hoicli.records.boxes import find_inverted, find_repeated
 from hoicli.records.image import UNKNOWN_LABEL, problems
 from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.records.parsing import Record
-from hoicli.validation.batches import Checked, Size, TripletClass, pixels
+from hoicli.validation.batches import Checked, Size, pixels
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 MARGIN = 0.1
@@ -65,8 +64,7 @@ def _size_faults(batch: Checked, truth_sizes: Sequence[Size | None]) -> Iterator
 
 
 def _box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]:
-    """Yield each check for boxes that are no [x1, y1, x2, y2] in pixels of the image, with its cases in the batch.
-    sizes [N]: the sizes of the images, None where they are not known."""
+    """Yield each check for boxes that are no [x1, y1, x2, y2] in pixels of the image, with its cases in the batch."""
     boxes = batch.boxes
     size = pixels(sizes)[batch.image_of_box]
     is_checked = ~batch.whole[batch.image_of_box]  # not those that stand for the whole image
@@ -97,7 +95,7 @@ def _box_faults(batch: Checked, sizes: Sequence[Size | None]) -> Iterator[Cases]
 
 def _relative_boxes(batch: Checked, is_checked: Bools) -> Ints:
     """Return the boxes of images all of whose boxes have corners within 0 and 1, which must be shares of the image's
-    sides instead of pixels. is_checked [B]: which boxes are looked at."""
+    sides instead of pixels."""
     image = batch.image_of_box
     is_small = ((batch.boxes >= 0) & (batch.boxes <= 1)).all(axis=1) & is_checked
     if not is_small.any():
@@ -116,8 +114,7 @@ def _fits_as_xywh(boxes: Floats, size: Floats) -> Bools:
 
 
 def _leaves_image(boxes: Floats, size: Floats) -> Bools:
-    """Return [B] whether each box goes beyond its image by more than MARGIN of the side. size [B, 2]: the width and
-    height of each box's image, NaN where they are not known."""
+    """Return [B] whether each box goes beyond its image by more than MARGIN of its side. size: see `_fits_as_xywh`."""
     with np.errstate(over="ignore"):  # a size may be any number: huge ones become infinite
         overshoot = MARGIN * size
         lower_bound, upper_bound = -overshoot, size + overshoot
@@ -125,8 +122,7 @@ def _leaves_image(boxes: Floats, size: Floats) -> Bools:
 
 
 def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Cases]:
-    """Yield each check for triplets that count for nothing, or against the detector, with its cases in the batch.
-    scored: whether the records are predictions."""
+    """Yield each check for triplets that count for nothing, or against the detector, with its cases in the batch."""
 
     def cases(check: str, is_faulty: Bools, describe: Callable[[Record, list[str | None]], str]) -> Cases:
         """Return the cases of a check. is_faulty [T]: which triplets fail it; describe: takes the first such triplet
@@ -151,14 +147,17 @@ def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bo
     yield cases("subject-no-person", is_other_subject, lambda hoi, labels: f".subject: a {labels[hoi['subject']]}")
     yield cases("subject-is-object", batch.subject == batch.object, lambda hoi, _: f": boxes[{hoi['subject']}] is both")
     if vocabulary is not None and not vocabulary.roles:  # with roles, a verb may have any object
-        is_no_class = _no_interactions(batch, vocabulary)
+        names, place = batch.classes
+        known = [name for name in names if name.verb in vocabulary.verb_ids and name.label in vocabulary.object_ids]
+        no_classes = {name for name in known if (name.verb, name.label) not in vocabulary.interaction_ids}
+        is_no_class = np.array([name in no_classes for name in names], dtype=bool)[place]
         yield cases("no-such-interaction", is_no_class, lambda hoi, labels: f": {_triplet_text(hoi, labels)}")
 
 
 def _cases(check: str, batch: Checked, kind: str, rows: Ints, describe: Callable[[Record, int, int], str]) -> Cases:
     """Return the cases of a check about boxes or triplets. kind: "boxes" or "hois"; rows: the boxes or triplets that
-    fail the check; describe: takes a record, its number in the batch, and the index of the first such box or triplet in
-    it, and returns a text."""
+    fail the check; describe: makes the text from a record, its number, and the index of the first such box or triplet.
+    """
     is_boxes = kind == "boxes"
     image, start = (batch.image_of_box, batch.box_start) if is_boxes else (batch.image_of_hoi, batch.hoi_start)
 
@@ -174,18 +173,3 @@ def _cases(check: str, batch: Checked, kind: str, rows: Ints, describe: Callable
 def _triplet_text(hoi: Record, labels: list[str | None]) -> str:
     """Return the verb and the object of a triplet, "ride horse". labels: those of its record's boxes."""
     return hoi["verb"] if hoi["object"] is None else f"{hoi['verb']} {labels[hoi['object']]}"
-
-
-def _no_interactions(batch: Checked, vocabulary: Vocabulary) -> Bools:
-    """Return [T] whether each triplet has a verb and an object that the vocabulary knows, but not as one
-    interaction."""
-    names, place = batch.classes
-    return np.fromiter((_is_no_interaction(name, vocabulary) for name in names), dtype=bool)[place]
-
-
-@lru_cache(maxsize=1 << 14)
-def _is_no_interaction(name: TripletClass, vocabulary: Vocabulary) -> bool:
-    """Return whether the vocabulary knows the verb and the object of a class, but has no such interaction."""
-    pair = name.verb, name.label
-    is_known = name.verb in vocabulary.verb_ids and name.label in vocabulary.object_ids
-    return is_known and pair not in vocabulary.interaction_ids

@@ -43,8 +43,8 @@ class Names(dict[str | None, int]):
     anything that is no text raises `ValueError`."""
 
     def __init__(self, vocabulary_names: Sequence[str], ids: Mapping[str, int], *, nulls: bool = False) -> None:
-        """Start with the names of the vocabulary. ids: the place of each of them, from 0, by every spelling; nulls:
-        whether null may stand in place of a name."""
+        """Start with the names of the vocabulary. ids: the place of each, from 0, by every spelling; nulls: whether
+        null may be a name."""
         super().__init__({name: place + 1 for name, place in ids.items()})
         self.spelled: list[str | None] = [None, *vocabulary_names]  # the name of each number; 0 is no name
         self.known, self._ids = len(vocabulary_names), ids
@@ -152,14 +152,12 @@ class Facts:
 
     @cached_property
     def classes(self) -> tuple[list[int], list[int]]:
-        """Where the classes of each row begin, [N + 1], and the class numbers of all rows. Only to be read when all
-        images are added."""
+        """Where the classes of each row begin, [N + 1], and the class numbers of all. To be read once all are added."""
         return starts_of(self.columns["class_count"]).tolist(), self.columns["classes"].tolist()
 
 
 def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scored: bool, sound: bool) -> Checked:
-    """Return the image records in some lines as columns. scored: whether they are predictions; sound: whether the
-    records are known to be good.
+    """Return the image records in some lines as columns. scored: whether they are predictions; sound: known to be good.
 
     Unless they are, an exception that `columns.attempt` expects is raised for a line that is no image record, that has
     a problem (`records.problems`) other than an unknown label, or that has a score which is no number."""
@@ -205,12 +203,10 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
 
 class _RecordDetails:
     """Checks records, and collects what `raw_images` does not read of them: `sizes`, the size of each image; `masks`,
-    its caveats as bits of a number; `unknown`, how many objects in its lists of (verb, object) pairs the vocabulary
-    does not have."""
+    its caveats as bits of a number; `unknown`, how many objects in its lists of pairs the vocabulary does not have."""
 
     def __init__(self, vocabulary: Vocabulary | None, *, scored: bool, sound: bool) -> None:
         """Start without records. scored: whether they are predictions; sound: whether they are known to be good."""
-        # of each record: the image's size, its caveats as bits, and how many objects in its lists are unknown
         self.sizes: list[Size | None] = []
         self.masks: list[int] = []
         self.unknown: list[int] = []
@@ -220,8 +216,7 @@ class _RecordDetails:
         self._pair_keys = () if vocabulary is None else ("image_hois", "ambiguous_hois")
 
     def add(self, record: Record) -> None:
-        """Add an image record. Raises an exception that `columns.attempt` expects for a bad one, and for a result row
-        or a match record."""
+        """Add an image record. Raises what `columns.attempt` expects for a bad one, a result row and a match record."""
         require("metric" not in record and not ("predictions" in record and "gt" in record))
         self.masks.append(caveats.read_caveats(record.get("caveats")))
         size = _size(record)

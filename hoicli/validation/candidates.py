@@ -21,8 +21,7 @@ from hoicli.validation.opinions import Opinion
 @dataclass(frozen=True)
 class Rules:
     """What makes a candidate. same: the IoU from which on two boxes of a label are taken for one; votes: how many
-    models must agree, None for at least half of them; sure: how sure each of these models must be (`Opinion.sure`),
-    from 0 to 1."""
+    models must agree, None for at least half of them; sure: how sure each must be (`Opinion.sure`), from 0 to 1."""
 
     same: float = 0.7
     votes: int | None = None
@@ -36,8 +35,8 @@ class Rules:
             raise UsageError(f"{arg('sure', self.sure)}: give a number from 0 to 1")
 
     def set_votes(self, models: int) -> Rules:
-        """Return the rules with a number of votes in place of None. models: how many there are. Raises `UsageError` for
-        more votes than models, and for rules about models if there is none."""
+        """Return the rules with a number of votes in place of None. Raises `UsageError` for more votes than models, and
+        for rules about models if there is none."""
         votes = (models + 1) // 2 if self.votes is None else self.votes
         if not models and self != Rules(self.same):  # any other rule than `same` was given
             raise UsageError(f"{arg('votes')} and {arg('sure')} are about models: give predictions, too")
@@ -51,8 +50,7 @@ class Evidence(NamedTuple):
 
     truth [N]: the triplets, as rows of the ground truth. The others are [models, N]. other_class: of the classes that
     are not annotated there, the one that the model is surest of, -1 for none; sure: how sure it is of that class rather
-    than of the annotated one; score: its score; own_score: the score of the annotated class, NaN if the model does not
-    predict it."""
+    than of the annotated one; score: its score; own_score: that of the annotated class, NaN if it is not predicted."""
 
     truth: Ints
     other_class: Ints
@@ -151,7 +149,7 @@ def _surest_strays(opinion: Opinion, annotated: _AnnotatedPairs, class_keys: Int
 
 def find_contradicted(truth: GroundTruth, evidence: Evidence, rules: Rules) -> Contradicted:
     """Return the annotated triplets on whose pair of boxes at least `rules.votes` models predict another class, each at
-    least as sure as `rules.sure`. evidence: of which other class each model is surest there."""
+    least as sure as `rules.sure`."""
     scenes, rows = truth.scenes, evidence.truth
     contradicts = (evidence.other_class >= 0) & (evidence.sure >= rules.sure)
     models = contradicts.sum(axis=0)
@@ -257,8 +255,7 @@ def find_missing(truth: GroundTruth, opinions: Sequence[Opinion], rules: Rules) 
 
 
 def _strays(opinions: Sequence[Opinion], rules: Rules) -> Strays:
-    """Return the predictions of all models that each is sure of (`rules.sure`), and near which nothing of their class
-    is annotated."""
+    """Return the predictions that a model is sure of (`rules.sure`) with nothing of their class annotated near."""
     parts = []
     for model, opinion in enumerate(opinions):
         scenes, row = opinion.scenes, np.flatnonzero(opinion.stray & (opinion.sure >= rules.sure))

@@ -75,9 +75,8 @@ def kept_boxes(scenes: Scenes, duplicates: Duplicates) -> Ints:
 
 
 def drawn_once(truth: GroundTruth, threshold: float) -> Bools:
-    """Return [B] whether each annotated box remains if near duplicates of one label are merged (`kept_boxes`). A box
-    of a crowd is a duplicate only of another crowd. threshold: the lowest IoU of duplicates, by the dataset's main
-    protocol."""
+    """Return [B] whether each annotated box remains if near duplicates of one label are merged (`kept_boxes`). A box of
+    a crowd is a duplicate only of another crowd. threshold: the lowest IoU, by the main protocol."""
     alike = near_duplicates(truth.scenes, truth.vocabulary, main_protocol(truth.vocabulary), threshold)
     is_same_thing = truth.scenes.labels[alike.first] == truth.scenes.labels[alike.second]
     is_same_thing &= truth.scenes.crowd[alike.first] == truth.scenes.crowd[alike.second]
@@ -86,8 +85,7 @@ def drawn_once(truth: GroundTruth, threshold: float) -> Bools:
 
 
 def merge_duplicates(scenes: Scenes, duplicates: Duplicates) -> Scenes:
-    """Return the images with each box replaced by the one that `kept_boxes` returns for it. Of triplets that become
-    equal by that, the first is kept."""
+    """Return the images with each box replaced by its one of `kept_boxes`. Of equal triplets, the first is kept."""
     if not len(duplicates.first):
         return scenes
     replacement = kept_boxes(scenes, duplicates)
@@ -105,19 +103,14 @@ def merge_duplicates(scenes: Scenes, duplicates: Duplicates) -> Scenes:
         subject=moved[scenes.subject],
         object=moved[scenes.object],
     )
-    return merged.only(_distinct(merged))
-
-
-def _distinct(scenes: Scenes) -> Ints:
-    """Return the rows of the triplets, ascending, without those that repeat an earlier one."""
-    columns = np.stack([scenes.subject, scenes.object, scenes.verb, scenes.interaction])
-    return np.sort(np.unique(columns, axis=1, return_index=True)[1])
+    columns = np.stack([merged.subject, merged.object, merged.verb, merged.interaction])
+    _, first = np.unique(columns, axis=1, return_index=True)
+    return merged.only(np.sort(first))
 
 
 def add_missing(scenes: Scenes, missing: Missing, vocabulary: Vocabulary, protocol: Protocol, same: float) -> Scenes:
     """Return the images with the missing triplets added. They are put on the annotated boxes that they belong to, or
-    else on new boxes, those that the surest model predicts. New boxes that are near duplicates of each other, with an
-    IoU of at least `same`, become one."""
+    else on new boxes, those that the surest model predicts. New boxes with an IoU of at least `same` become one."""
     predictions = missing.predictions
     needs_box = (predictions.near < 0) & ~np.isnan(predictions.boxes[:, 0])  # [2, M], for subjects and objects
     image = np.broadcast_to(predictions.image, needs_box.shape)[needs_box]

@@ -57,8 +57,7 @@ CHANGES: Mapping[str, tuple[str, ...]] = {
 
 
 class Audit:
-    """The candidates for errors in one ground truth, with the models that point at them, as rows; and mAP if the ground
-    truth is changed."""
+    """The candidates for errors in a ground truth, with the models that point at them; and mAP if it is changed."""
 
     def __init__(
         self,
@@ -70,10 +69,8 @@ class Audit:
         policy: ErrorPolicy | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> None:
-        """Read and match the predictions of all models. models: the name and the predictions of each; protocol: what
-        counts and what is right; rules: what makes a candidate; filters: which predictions are left out before
-        matching; policy: what to do about bad lines; tags: for every row. Raises `DataError` for a bad stream, and for
-        ground truth that the protocol cannot use."""
+        """Read and match the predictions of all models. models: the name and the predictions of each; rules: what makes
+        a candidate. Raises `DataError` for a bad stream, and for ground truth that the protocol cannot use."""
         models = list(models)
         self.truth, self.protocol, self.rules = truth, protocol, rules.set_votes(len(models))
         self.filters, policy, self._tags = filters or Filters(), policy or ErrorPolicy(), tags or {}
@@ -86,7 +83,7 @@ class Audit:
 
     def _opinion(self, name: str, stream: Predictions, policy: ErrorPolicy, noted_name: str | None) -> Opinion:
         """Read and match the predictions of a model; report on stderr which images have none. noted_name: the model's
-        name in that note, None if it is the only model."""
+        name there, None if it is the only one."""
         truth, protocol, coverage = self.truth, self.protocol, Coverage()
         vocabulary = truth.vocabulary
         with no_garbage_collection():
@@ -140,8 +137,7 @@ class Audit:
 
     @property
     def signed(self) -> dict[str, str]:
-        """The settings that predictions add to signatures: how they were filtered, and whether most of a model's
-        predictions do not count."""
+        """The settings that predictions add to signatures: how they were filtered, and whether most do not count."""
         leave = dict(chain.from_iterable(opinion.tally.leave.items() for opinion in self.opinions))
         return self.filters.signature() | leave
 
@@ -173,8 +169,7 @@ class Audit:
     # Rows
 
     def candidates(self, top: int | None) -> Iterator[Row]:
-        """Yield, for each kind, a row with the number of candidates, then a row for each of the first `top`, surest
-        first (None: for all)."""
+        """Yield, for each kind, a row with the number of candidates, then one for each of the `top` (None: all)."""
         row_makers = {
             DUPLICATE: self._duplicate_rows,
             CONTRADICTED: self._contradicted_rows,
@@ -290,8 +285,7 @@ class Audit:
         return [None if box < 0 else box - first for box in boxes]
 
     def _class_names(self, class_: int, label: int) -> Row:
-        """Return the keys that name a class in a row: verb and object, or verb, role and object. label: the number of
-        the object's label, -1 for none."""
+        """Return the keys that name a class in a row: verb and object, or verb, role and object (`label`, -1: none)."""
         vocabulary = self._vocabulary
         verb, name = vocabulary.interactions[class_]
         if vocabulary.roles:
@@ -299,8 +293,7 @@ class Audit:
         return {"verb": verb, "object": name}
 
     def means(self) -> Iterator[Row]:
-        """Yield the rows of the mAP of every model on the annotations as given and on each of CHANGES, with the
-        differences."""
+        """Yield the rows of every model's mAP on the annotations as given and on each of CHANGES, with differences."""
         rows_as_given = self._mean_rows([opinion.tally for opinion in self.opinions], "as_given", ())
         if not rows_as_given:  # no models
             return

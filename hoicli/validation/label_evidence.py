@@ -65,13 +65,12 @@ that this is about."""
 
 @dataclass
 class ClassCounts:
-    """How often the classes of a stream occur. All counts are whole numbers, so that their sums do not depend on the
-    order.
+    """How often the classes of a stream occur, in whole numbers, whose sums do not depend on the order.
 
     weights: for each class (of the first DISTINCT that occur) the sum over its triplets of 1 + 1000 * score, since the
     classes that a detector is sure of tell more. triplets: how many there are. images: how many were compared with the
-    ground truth; matched: for each reading (0: the labels as they are), in how many of them the best prediction is of
-    an annotated class."""
+    ground truth; matched: for each reading (0: the labels as they are), how often the best prediction is of an
+    annotated class."""
 
     weights: Counter[TripletClass] = field(default_factory=Counter)
     triplets: int = 0
@@ -93,12 +92,10 @@ class ClassCounts:
 
 
 class LabelEvidence:
-    """Gathers the classes of a stream in `counts`; then `doubt` and `verdict` say which dataset and which order of
-    labels they fit best."""
+    """Gathers the classes of a stream in `counts`; `doubt` and `verdict` say which dataset and order they fit."""
 
     def __init__(self, vocabulary: Vocabulary, counts: ClassCounts, truth: Facts | None = None) -> None:
-        """vocabulary: the dataset that the labels should be of; counts: what to add to; truth: the ground truth that
-        the best predictions are compared with, if any."""
+        """vocabulary: that the labels should be of; counts: what to add to; truth: what the best predictions meet."""
         self.vocabulary, self.counts, self._truth = vocabulary, counts, truth
         self._readings = [Reading("", "as they are"), *readings(vocabulary)]
         # what `_meanings` returned for each class, so that it is computed once
@@ -150,8 +147,8 @@ class LabelEvidence:
         return [(name, TripletClass(name.verb)) for name in classes]  # who fills a role of an action does the action
 
     def _meanings(self, name: TripletClass) -> dict[TripletClass, list[int]]:
-        """Return the classes that a predicted class may mean, each with the numbers of the readings (ways in which
-        labels may have been misread) by which it does."""
+        """Return the classes that a predicted class may mean, each with the numbers of the readings by which it does
+        so."""
         if name not in self._meanings_by_class:
             if len(self._meanings_by_class) >= DISTINCT:
                 self._meanings_by_class.clear()  # bounds the memory
@@ -164,8 +161,7 @@ class LabelEvidence:
 
     def doubt(self, name: str) -> tuple[str, str, int, str] | None:
         """Return what is doubtful about the labels of a stream, as the parameters of `Findings.add`: the code of a
-        check, a text, the number of cases, and what to do ("" for what CHECKS says). None if nothing is. name: the name
-        of the stream."""
+        check, a text, the number of cases, and what to do ("" for what CHECKS says). None if nothing is."""
         if not self._total:
             return None
         if self._other_dataset is not None:
@@ -186,14 +182,15 @@ class LabelEvidence:
         return None
 
     def verdict(self) -> str:
-        """Return in a few words which dataset the labels most likely are of, and in which order they were read; "" if
-        there are no labels."""
+        """Return in a few words which dataset the labels most likely are of, and in which order they were read."""
         if not self._total:
             return ""
         if self._other_dataset is not None:
             dataset, _ = self._other_dataset
             return f"labels of {dataset}"
         if self._explanation is None:
+            if self._share_in_vocabulary(self.vocabulary) < 0.5:
+                return f"most labels are none of {self.vocabulary.name}"
             return f"labels of {self.vocabulary.name}, as they are"
         reading, _, _ = self._explanation
         return f"labels of {self.vocabulary.name}, if {reading.what}"
@@ -276,8 +273,7 @@ def _scores(batch: Checked) -> Floats:
 
 
 def comparable(name: TripletClass, vocabulary: Vocabulary) -> TripletClass:
-    """Return a class without what evaluation does not compare: the object's label in a dataset with roles, the role in
-    one without."""
+    """Return a class without what evaluation does not compare: with roles the object's label, else the role."""
     return TripletClass(name.verb, name.role) if vocabulary.roles else TripletClass(name.verb, "", name.label)
 
 

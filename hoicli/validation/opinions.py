@@ -24,8 +24,7 @@ BACKGROUND = 0.1
 class Opinion:
     """The predictions of a model for all images, matched by a protocol, with how sure the model is of each.
 
-    name: the model. batch, outcomes: the predictions, and the result of matching them. tally: these outcomes, as for
-    mAP."""
+    name: the model. batch, outcomes: the predictions, and how they match. tally: these outcomes, as for mAP."""
 
     name: str
     batch: Batch
@@ -60,7 +59,7 @@ class Opinion:
     @cached_property
     def _higher_wrong(self) -> tuple[Ints, Ints]:
         """For each prediction [T], how many false positives of its class score higher or the same, and how many there
-        are in its class."""
+        are."""
         return self._count_higher(self.outcomes.code == FALSE_POSITIVE, equal=True)
 
     def _count_higher(self, counted: Bools, *, equal: bool) -> tuple[Ints, Ints]:
@@ -77,8 +76,7 @@ class Opinion:
 
     @cached_property
     def _ranking(self) -> tuple[Ranked, Ints]:
-        """The predictions ranked by class and descending score; and for each ranked one the number of its run, that is
-        of its group of equal scores in one class."""
+        """The predictions ranked by class and descending score; and of each the number of its run of equal scores."""
         ranked = self.tally.listed.rank_by_class(self.scenes.interaction, len(self.batch.truth.vocabulary.interactions))
         class_, score = self.scenes.interaction[ranked.order], self.scenes.score[ranked.order]
         starts_run = (class_[1:] != class_[:-1]) | (score[1:] != score[:-1])
@@ -86,8 +84,7 @@ class Opinion:
 
     @cached_property
     def _matched(self) -> tuple[Ints, Ints]:
-        """Every predicted box with every ground-truth box that it overlaps enough, whatever their labels, as two
-        columns."""
+        """Two columns: each predicted box with each ground-truth box that it overlaps enough, whatever their labels."""
         return self.batch.matched_boxes(self.protocol, any_label=True)
 
     def overlapping_predictions(self, subject: Ints, object_: Ints) -> tuple[Ints, Ints]:

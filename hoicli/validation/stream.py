@@ -41,11 +41,7 @@ MANY_IMAGES = 20
 
 
 def validate_images(
-    stream: Stream,
-    vocabulary: Vocabulary | None,
-    *,
-    truth: Facts | None = None,
-    facts: bool = False,
+    stream: Stream, vocabulary: Vocabulary | None, *, truth: Facts | None = None, facts: bool = False
 ) -> Checking:
     """Check a stream of records to its end, a large plain file in several processes, and return what is found.
 
@@ -54,7 +50,9 @@ def validate_images(
 
     def check(part: Stream, _: ErrorPolicy) -> Checking:
         """Return what is found in a part of the stream, read in batches of lines."""
-        checker, following = Checker(vocabulary, truth, facts=facts), iter(_number_lines(part))
+        checker, before = Checker(vocabulary, truth, facts=facts), part.lines_before()
+        # lines have their number in the whole file
+        following = (replace(line, number=line.number + before) for line in part) if before else iter(part)
         with no_garbage_collection():
             while batch := list(islice(following, BATCH)):
                 checker.add(batch)
@@ -65,12 +63,6 @@ def validate_images(
     for other in others:
         checking.merge(other)
     return _conclude(checking, vocabulary, stream.name, truth, facts=facts)
-
-
-def _number_lines(part: Stream) -> Iterable[Line]:
-    """Return the lines of a part of a file, with their line numbers in the whole file."""
-    before = part.lines_before()
-    return (replace(line, number=line.number + before) for line in part) if before else part
 
 
 @dataclass
@@ -237,8 +229,7 @@ class Checker:
             checking.facts.add(batch)
 
     def _add_images(self, batch: Checked) -> None:
-        """Add the ids of a batch's images; for an image that occurs twice, or that the ground truth does not have, add
-        a finding instead."""
+        """Add the ids of a batch's images; for one that occurs twice, or that the ground truth lacks, add a finding."""
         if self._register.add_all(batch.image_ids, list(batch.lines)):
             self.found.images += batch.image_ids
             return
@@ -251,7 +242,7 @@ class Checker:
 
     def _compare(self, labels: LabelEvidence, batch: Checked, rows: list[int | None]) -> None:
         """Compare the class of the best prediction of each image with those annotated there, and keep its boxes, for
-        comparing them at the end. rows [N]: the images' rows in the ground truth, None for an image it lacks."""
+        comparing them at the end."""
         best = labels.compare(batch, rows)
         boxes = np.append(batch.boxes, np.full((1, 4), np.nan), axis=0)  # the last is that of no object
         self.found.compared.add(
@@ -264,8 +255,8 @@ class Checker:
 def _conclude(
     checking: Checking, vocabulary: Vocabulary | None, name: str, truth: Facts | None, *, facts: bool
 ) -> Checking:
-    """Add the findings that only the whole stream can give, and return all that is found. name: that of the stream, for
-    messages; facts: whether the stream is to be ground truth for another one."""
+    """Add the findings that only the whole stream can give, and return all that is found. facts: whether the stream is
+    to be ground truth for another one."""
     findings = checking.findings
     _weigh_box_findings(findings, checking.boxes)
     if checking.triplets > 1 and checking.score is not None and not checking.varied:
@@ -300,8 +291,7 @@ def _conclude(
 
 
 def triplet_limit(vocabulary: Vocabulary | None) -> int | None:
-    """Return the lowest number of triplets an image that a protocol of the dataset counts, None if all count all.
-    vocabulary: None for free text, which no protocol is of."""
+    """Return the lowest number of triplets an image that a protocol of the dataset counts, None if all count all."""
     rows = () if vocabulary is None else rows_of(vocabulary).values()
     return min((row.triplets_per_image for row in rows if row.triplets_per_image is not None), default=None)
 
@@ -319,8 +309,7 @@ def _check_classes(findings: Findings, counts: ClassCounts, vocabulary: Vocabula
 
 
 def _weigh_box_findings(findings: Findings, boxes: int) -> None:
-    """Drop findings about boxes that a few boxes have by chance, and make those an error that no metric could use.
-    boxes: how many boxes were checked."""
+    """Drop findings about boxes that a few boxes have by chance, and make those an error that no metric could use."""
     if findings.count("inverted-box") > MOST_INVERTED * boxes:
         findings.refuse("inverted-box")
     for check in ("looks-like-xywh", "box-without-area"):
@@ -333,8 +322,7 @@ def _weigh_box_findings(findings: Findings, boxes: int) -> None:
 
 
 def _box_evidence(truth: Facts, compared: Growing) -> BoxEvidence:
-    """Return the boxes of the best predictions together with those annotated in the same images. compared: the columns
-    `Checking.compared`."""
+    """Return the boxes of the best predictions (`Checking.compared`) with those annotated in the same images."""
     rows, (subject, object_) = compared["row"], (compared[side].reshape(-1, 4) for side in ("subject", "object"))
     size = pixels(truth.sizes[row] for row in rows.tolist())
     count = truth.columns["box_count"]
@@ -343,8 +331,7 @@ def _box_evidence(truth: Facts, compared: Growing) -> BoxEvidence:
 
 
 def _are_predictions(lines: list[Line]) -> bool | None:
-    """Return whether lines of image records are predictions, which the first record with triplets shows; None if there
-    is none."""
+    """Return whether lines of image records are predictions, which the first with triplets shows; None without any."""
     for line in lines:
         record = attempt(lambda lines: orjson.loads(lines[0].data), [line])  # None for a line that is no JSON
         says_scores = _says_scores(record) if type(record) is dict else None
@@ -362,8 +349,7 @@ def _says_scores(record: Record) -> bool | None:
 
 
 def _without_other_scores(line: Line, record: Record) -> Line:
-    """Return the line of a record with null in place of scores that are no numbers: in ground truth, which needs no
-    scores, a score may be anything."""
+    """Return the line of a record with null in place of scores that are no numbers: ground truth needs none."""
     hois: list[dict[str, Any]] = record["hois"]
     if all(hoi.get("score") is None or is_number(hoi["score"]) for hoi in hois):
         return line

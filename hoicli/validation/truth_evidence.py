@@ -25,8 +25,7 @@ ENOUGH_COPIES, ENOUGH_RANKED = 5, 20
 
 @dataclass
 class TruthCounts:
-    """What is counted of predictions beside their ground truth. All are whole numbers, so that the order of the images
-    is no matter.
+    """What is counted of predictions beside their ground truth, in whole numbers: the order of images is no matter.
 
     images: how many are in the ground truth; copied: in how many of them a predicted box equals an annotated one;
     ranked: how many have predictions of annotated and of other classes; pairs: how many pairs these are; ordered: twice
@@ -70,8 +69,7 @@ class TruthEvidence:
         self._counts.merge(TruthCounts(images, copied, ranked, pairs, ordered))
 
     def _count_copied(self, batch: Checked, row: Ints) -> int:
-        """Return in how many images a box equals an annotated one, in single precision, in which detectors store them.
-        row [N]: the images' rows in the ground truth, -1 for none."""
+        """Return in how many images a box equals an annotated one, in single precision, as detectors store them."""
         is_compared = ~batch.whole[batch.image_of_box] & (row[batch.image_of_box] >= 0)
         boxes, box_row = batch.boxes.astype(np.float32), row[batch.image_of_box]
         annotated = self._truth.columns["boxes"].reshape(-1, 4)
@@ -89,8 +87,8 @@ class TruthEvidence:
         return starts_of(self._truth.columns["box_count"])
 
     def _find_annotated(self, batch: Checked, row: Ints) -> Bools:
-        """Return [T] whether each triplet is of a class that is annotated in its image. row [N]: the images' rows in
-        the ground truth, -1 for none."""
+        """Return [T] whether each triplet is of a class that is annotated in its image. row [N]: -1 for no ground
+        truth."""
         names, place = batch.classes
         numbers = self._class_numbers
         number = np.array([numbers.get(self._class_of(name), -1) for name in names], dtype=np.int64)[place]

@@ -16,7 +16,6 @@ from itertools import product
 
 import numpy as np
 
-from hoicli.converters.vlm.spoken_names import denies
 from hoicli.errors import DataError, arg
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
@@ -29,6 +28,7 @@ from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import normalise
 from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.senses import candidates, senses_of
+from hoicli.wordnet.word_uses import denies
 
 LONGEST_VERB = 3
 """The number of words of a dataset's longest verbs (`talk_on_phone`)."""

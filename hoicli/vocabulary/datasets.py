@@ -1,8 +1,7 @@
 """The label sets of the benchmarks: names, numbers and splits, as data files with one loader.
 
 Records carry names, never numbers (formats/README.md); numbers exist only here and inside a metric's arrays.
-Names are the dataset's own spelling with underscores for spaces.
-"""
+Names are the dataset's own spelling with underscores for spaces."""
 
 from __future__ import annotations
 
@@ -72,13 +71,17 @@ def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
     hint = f"did you mean {near[0]!r}?" if near else ""
     others = (other for other in DATASETS if other != vocabulary.name and name not in ids_in(vocabulary))
     other_dataset = next((other for other in others if name in ids_in(load(other))), None)
-    if other_dataset is not None:
-        return f"{records_of(other_dataset)}{f' (or {hint})' if hint else ''}; own classes? {OWN_CLASSES}"
+    own_classes = f"own classes? {OWN_CLASSES}"
     if vocabulary.own:
-        return hint or f"`hoicli vocab {vocabulary.path}` lists the known ones; add it there, or as an alias"
+        own_classes = f'other words? `aliases` of {vocabulary.path} has {{"{name}": "{near[0] if near else "LABEL"}"}}'
+        hint = hint or f"`hoicli vocab {vocabulary.path}` lists the known ones;"
+    if other_dataset is not None:
+        return f"{records_of(other_dataset)}{f' (or {hint})' if near else ''}; {own_classes}"
+    if vocabulary.own:
+        return f"{hint} {own_classes}"
     if near == [normalised]:  # the label is right but for its spelling
         return hint
-    return f"{hint or '`hoicli vocab` lists the known ones;'} own classes? {OWN_CLASSES}"
+    return f"{hint or '`hoicli vocab` lists the known ones;'} {own_classes}"
 
 
 OWN_CLASSES = "hoicli vocab --from GT.jsonl -o FILE.json"

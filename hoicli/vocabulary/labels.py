@@ -120,8 +120,7 @@ class Vocabulary:
     are other spellings of verbs and objects; `verb_ids` and `object_ids` know them. `numbering` says, for "verbs",
     "objects" and "interactions", which id a number in a foreign file means; where it says nothing, the format decides.
     `box`: see BOXES. `training_counts` has the training triplets of each interaction, or is empty. `digest` and `path`
-    are of the file of a dataset of one's own, and empty for the shipped ones.
-    """
+    are of the file of a dataset of one's own, and empty for the shipped ones."""
 
     name: str
     verbs: tuple[str, ...]

@@ -23,7 +23,7 @@ from hoicli.wordnet.word_uses import (
     SYNONYM,
     TABLE,
     Meaning,
-    denies,
+    denies_or_doubts,
     form_of,
     group_by_sense,
     no_class,
@@ -54,8 +54,8 @@ class SpokenObjects:
         Y" and the like X counts, unless it is a part, as in "a slice of pizza"."""
         words = split_name(name)
         plain = [word for _, word in words]
-        if not words or denies(plain):
-            return no_class("denies or doubts")
+        if not words or denies_or_doubts(plain):
+            return no_class("denies or doubts" if words else "no word")
         if plain[1:2] == ["of"] and not set(words_table()["parts"]).isdisjoint(self._wordnet.forms(plain[0], "n")):
             return _make_kind(self.find(" ".join(plain[2:])))
         prepositions = words_table()["prepositions"]
@@ -63,12 +63,11 @@ class SpokenObjects:
             place for place, (before, word) in enumerate(words) if place and before != "-" and word in prepositions
         )
         stop = next(stops, len(words))
-        turned = [*words[stop + 1 :], *words[:stop]]
-        compound = (
-            self._find_exactly([pair for pair in turned if pair[1] not in DETERMINERS]) if turned != words else None
-        )
-        if compound is not None and compound.label and compound.how != KIND:
-            return _make_kind(compound)
+        if plain[stop : stop + 1] in (["of"], ["for"]) or plain[stop : stop + 2] in (["in", "a"], ["in", "an"]):
+            turned = [*words[stop + 1 :], *words[:stop]]  # "plant in a pot", "cover for a bed"
+            compound = self._find_exactly([pair for pair in turned if pair[1] not in DETERMINERS])
+            if compound is not None and compound.label and compound.how != KIND:
+                return _make_kind(compound)
         words = words[:stop]
         for begin in range(len(words)):
             if begin and words[begin - 1][1] in words_table()["imitations"] and not self._is_toy(words[begin:]):
@@ -122,9 +121,11 @@ class SpokenObjects:
         is_same = first in self._senses
         label = self._senses[first][0] if is_same else self._class_above(first)
         if label is None:
-            kinds = [sense for sense in uses if lemma != head and self._class_above(sense) == head]
+            heads = {head, *base_forms(self._wordnet, head, "n")} - {lemma}
+            kinds = [sense for sense in uses if self._class_above(sense) in heads]
             if kinds:
-                return Meaning(head, KIND, f"a kind of {head}", kinds[0])
+                label = self._class_above(kinds[0])
+                return Meaning(label, KIND, f"a kind of {label}", kinds[0])
             narrower = next((self._classes_below[sense] for sense in uses if sense in self._classes_below), None)
             return no_class(f"wider than {narrower}" if narrower else "no class means this")
         for sense, other_count in uses.items():
@@ -169,6 +170,11 @@ class SpokenObjects:
         return {sense: label for sense, label in kinds.items() if label in self._vocabulary.objects}
 
     @cached_property
+    def _class_of_sense(self) -> Mapping[str, str]:
+        """Return {sense: the class that has it, or of which words.json says that it is a kind}."""
+        return {**{name: labels[0] for name, labels in self._senses.items()}, **self._kinds}
+
+    @cached_property
     def _label_forms(self) -> Mapping[str, str]:
         """Return {base form: label} for the labels that are other forms (ski: skis)."""
         forms = {label: base_forms(self._wordnet, label, "n") for label in self._vocabulary.objects}
@@ -180,7 +186,7 @@ class SpokenObjects:
     def _class_above(self, sense: str) -> str | None:
         """Return the class of which a sense is a kind, the nearest above it; None without one, and for several."""
         if sense not in self._classes_above:
-            label_of = {**{name: labels[0] for name, labels in self._senses.items()}, **self._kinds}
+            label_of = self._class_of_sense
             levels = chain([{sense} & self._kinds.keys()], self._levels(sense))
             nearest = next((level for level in levels if level & label_of.keys()), set())
             labels = {label_of[name] for name in nearest & label_of.keys()}

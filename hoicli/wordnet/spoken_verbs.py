@@ -9,22 +9,23 @@ verb ("gallop" is not ride) unless it has the class's preposition ("dines at" is
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, product
+from itertools import chain, pairwise, product
 
-from hoicli.vocabulary.labels import Vocabulary, replace_typography
+from hoicli.vocabulary.labels import SUBJECT, Vocabulary, replace_typography
 from hoicli.wordnet.lexicon import Lexicon
 from hoicli.wordnet.phrases import AUXILIARIES, DETERMINERS, PRONOUNS, is_adverb, split_verb
 from hoicli.wordnet.senses import base_forms, sense_of_verb
 from hoicli.wordnet.word_uses import (
     KIND,
+    LEMMA,
     OBJECT,
     SYNONYM,
     TABLE,
     Meaning,
-    denies,
+    denies_or_doubts,
     form_of,
     group_by_sense,
     no_class,
@@ -36,7 +37,23 @@ from hoicli.wordnet.word_uses import (
 SHARE = 0.25
 """The least share of a verb's uses, as counted in WordNet's texts, that a synonym's sense must have."""
 
+_ACTS = frozenset(("act", "event"))
 _PLACES = frozenset(("at", "in", "on", "under"))
+_LINKS = frozenset(("at", "for", "from", "of", "on", "to", "with"))
+"""Prepositions that may only lead to the object."""
+_DIRECTIONS = frozenset(("along", "around", "away", "back", "down", "out"))
+"""Prepositions that say little before another one: "sits back on"."""
+_AWAY = frozenset(("about", "after", "for", "like", "of", "toward", "towards"))
+"""Prepositions before what a verb is about, which is no place."""
+_SAYS_LITTLE = re.compile(
+    r" (?:behind|with|around) (?:him|her|them)(?:self|selves)?(?= (?:at|from|in|of|on|to)\b|$)"
+    r"|(?:(?<=^)|(?<=^is )|(?<=^are ))(?:go|goes|going|out) (?=\w+ing\b)"
+)
+"""What says only where somebody is: "drags behind him", "is out riding"."""
+
+_Parts = list[tuple[list[str], list[str]]]
+"""The words behind a verb, as prepositions with the nouns after them: "apple off tree" is [([], ["apple"]), (["off"],
+["tree"])]."""
 
 
 @dataclass(frozen=True)
@@ -59,62 +76,158 @@ class SpokenVerbs:
         self._senses: dict[str | None, dict[str, list[str]]] = {}
 
     def find(self, text: str, object_: str | None) -> Meaning:
-        """Return what a phrase means. object_: the label of the object that it is said of, None if it is not known."""
-        lower_text = replace_typography(text).replace("_", " ").lower()
-        words = [word for _, word in split_verb(self._wordnet, lower_text)]
+        """Return what a phrase means. object_: the label of the object that it is said of, None if it is not known. A
+        verb with another name than its class's must be one that the dataset has with the object."""
+        lower_text = replace_typography(text).replace("_", " ").lower().replace(" on top of", " atop")
+        words = [word for _, word in split_verb(self._wordnet, _SAYS_LITTLE.sub("", lower_text))]
+        if denies_or_doubts(words):
+            interacts = self._vocabulary.no_interaction and any(word.startswith("interact") for word in words)
+            return form_of(self._vocabulary.no_interaction or "") if interacts else no_class("denies or doubts")
+        meaning = self._find_whole(lower_text, self._decided_phrases)
+        if meaning is None:
+            meaning = self._find_by_head(words, lower_text, object_)
+        if meaning.label is None:
+            meaning = self._find_whole(lower_text, self._whole_phrases) or meaning
+        if meaning.label is None or meaning.how == LEMMA or self._may_have(meaning.label, object_):
+            return meaning
+        return no_class(f"may be {meaning.label}, but not with {object_}")
+
+    def _find_by_head(self, words: Sequence[str], text: str, object_: str | None) -> Meaning:
+        """Return what a phrase means by its first verb. words: without auxiliaries; text: the whole phrase."""
         head = next((place for place, word in enumerate(words) if base_forms(self._wordnet, word, "v")), None)
-        if denies(words) and any(word.startswith("interact") for word in words) and self._vocabulary.no_interaction:
-            return form_of(self._vocabulary.no_interaction)
-        if head is None or denies(words):
-            return no_class("no verb that WordNet has" if head is None else "denies or doubts")
+        if head is None:
+            return no_class("no verb that WordNet has")
+        bases = base_forms(self._wordnet, words[head], "v")
+        parts = self._split_parts(words[head:])
         if any(word in _prepositions() or not self._wordnet.forms(word, "n") for word in words[:head]):
             return no_class("more than a verb")
-        bases = base_forms(self._wordnet, words[head], "v")
-        rest = [word for word in words[head + 1 :] if self._adds_meaning(word)]
-        as_said = _split_phrase(bases, rest)
-        if _is_passive(lower_text.split(), words[head], bases) and not self._is_posture(as_said):
-            return self._find_whole(lower_text) or no_class("passive: the person is acted upon")
-        phrase, why = self._replace_verb(self._name_act(as_said))
-        meaning = self._decide(phrase, object_)
-        if meaning.label is None:
-            return self._find_whole(lower_text) or meaning
-        if phrase.nouns and not self._names_object(phrase.nouns, meaning.label, object_):
-            return no_class(f"speaks of {phrase.nouns}")
-        return replace(meaning, how=TABLE, why=why) if why else meaning
+        if _is_passive(text.split(), words[head], bases) and not self._is_posture(_make_phrase(bases, parts)):
+            return no_class("passive: the person is acted upon")
+        meaning = self._find_parts(bases, parts, object_)
+        shorter_parts = self._leave_asides(parts, object_)
+        if meaning.label is None and shorter_parts != parts:
+            shorter_meaning = self._find_parts(bases, shorter_parts, object_)
+            label = shorter_meaning.label
+            if (
+                label is not None
+                and shorter_meaning.how != OBJECT
+                and (object_ is None or self._may_have(label, object_))
+            ):
+                return shorter_meaning
+        return meaning
 
-    def _find_whole(self, text: str) -> Meaning | None:
-        """Return the verb in whose place WordNet has a phrase as a whole, None without one."""
-        keys = self._phrase_key(text), self._phrase_key(f"is {text}")  # "dressed in" may be a passive
-        label = next((self._whole_phrases[key] for key in keys if key in self._whole_phrases), None)
-        return None if label is None else Meaning(label, SYNONYM, f"WordNet has it in place of {label}")
+    def _split_parts(self, words: Sequence[str]) -> _Parts:
+        """Return the words behind a verb, the first of the words, as prepositions with the nouns after them."""
+        parts: _Parts = []
+        for before, word in pairwise(words):
+            is_preposition = word in _prepositions() and before not in DETERMINERS  # "on her back"
+            if self._adds_meaning(word):
+                if not parts or (is_preposition and parts[-1][1]):
+                    parts.append(([], []))
+                parts[-1][0 if is_preposition else 1].append(word)
+        return parts
 
-    def _name_act(self, phrase: _Phrase) -> _Phrase:
-        """Return a phrase with the verb of the act that it names last: "gives the dog a hug" is hug, "makes adjustments
-        to" is adjust. Any other is unchanged."""
-        light = words_table()["light"]
-        noun = next(iter(self._wordnet.forms(phrase.nouns.rpartition(" ")[2], "n")), "")
-        if not any(base in light and noun not in light[base] for base in phrase.bases) or self._find_object(noun).label:
-            return phrase
-        acts = [sense for sense in self._wordnet.senses(noun, "n")[:3] if part_of(self._wordnet, sense) == "act"]
+    def _find_parts(self, bases: Sequence[str], parts: _Parts, object_: str | None) -> Meaning:
+        """Return what a verb means with the words behind it: the act that it names ("gives a hug"), or itself."""
+        for phrase in (*self._named_acts(bases, parts), _make_phrase(bases, parts)):
+            phrase, why = self._replace_verb(phrase)
+            meaning = self._decide(phrase, object_)
+            if meaning.label is not None:
+                if phrase.nouns and not self._names_object(phrase, meaning.label, object_):
+                    return no_class(f"speaks of {phrase.nouns}")
+                return replace(meaning, how=TABLE, why=why) if why else meaning
+        return meaning
+
+    def _find_whole(self, text: str, phrases: Mapping[tuple[str, ...], str]) -> Meaning | None:
+        """Return the verb in whose place one of the phrases stands as a whole, None without one."""
+        key, passive_key = self._phrase_key(text), self._phrase_key(f"is {text}")  # "dressed in" may be a passive
+        shorter_key = key[:-1] if key and _prepositions().get(key[-1]) in _LINKS else ()  # "competes in a race on"
+        keys = (key, passive_key, shorter_key)
+        label = next((phrases[key] for key in keys if key in phrases), None)
+        return None if label is None else Meaning(label, SYNONYM, f"another way to say {label}")
+
+    def _named_acts(self, bases: Sequence[str], parts: _Parts) -> Iterator[_Phrase]:
+        """Yield phrases with the verb of the act that a verb names which says little itself: "makes adjustments to" is
+        adjust, "goes for a walk with" is walk. The preposition behind the act may be left out."""
+        prepositions, nouns = parts[0] if parts else ([], [])
+        noun = next(iter(self._wordnet.forms(nouns[-1], "n")), "") if nouns else ""
+        table = words_table()
+        verbs = [verb for verb, lights, names in table["acts"] if noun in names and not set(bases).isdisjoint(lights)]
+        keys = ("_".join([base, *prepositions]) for base in bases)
+        is_light = any(key in table["light"] and noun not in table["light"][key] for key in keys)
+        if not verbs and noun and is_light:
+            verbs = self._verbs_of_act(noun)
+        for verb in verbs:
+            yield _make_phrase([verb], parts[1:])
+            yield _Phrase([verb], "", "", "")
+
+    def _verbs_of_act(self, noun: str) -> list[str]:
+        """Return the verbs from which a noun is derived that names an act in a good share of its uses, first the one
+        that is spelled so: adjust for "adjustment"."""
+        uses = uses_of(self._wordnet, noun, "n")
+        acts = [sense for sense in uses if part_of(self._wordnet, sense) in _ACTS]
+        total = sum(uses.values())
+        if sum(uses[sense] for sense in acts) < SHARE * total or (not total and set(acts).isdisjoint([*uses][:3])):
+            return []
         lemmas = chain.from_iterable(self._wordnet.reader.synset(sense).lemmas() for sense in acts)
         derived = chain.from_iterable(lemma.derivationally_related_forms() for lemma in lemmas if lemma.name() == noun)
-        verbs = [noun, *(lemma.name() for lemma in derived)] if acts else [noun]
-        verb = next((verb for verb in verbs if verb in (self._label_forms if acts else words_table()["verbs"])), None)
-        if verb is None:
-            return phrase
-        particle = phrase.particle if not acts or phrase.particle in self._label_forms[verb] else ""
-        return replace(phrase, bases=[verb], particle=particle, nouns="")
+        verbs = dict.fromkeys(lemma.name() for lemma in derived if lemma.synset().pos() == "v")
+        return sorted(verbs, key=lambda verb: verb != noun)
+
+    def _leave_asides(self, parts: _Parts, object_: str | None) -> _Parts:
+        """Return the words behind a verb without those that say only with which part of the body, by what means or
+        where in the air something is done: "scratches behind the ears of", "dries with a towel"."""
+        kept: _Parts = []
+        is_aside = False
+        for prepositions, nouns in parts:
+            prepositions = prepositions[1:] if is_aside and prepositions[:1] == ["of"] else prepositions
+            is_aside = bool(prepositions and nouns) and self._is_aside(prepositions[-1], nouns, object_)
+            if is_aside:  # "up off the ground" leaves "up"
+                prepositions, nouns = prepositions[:-1], []
+            if prepositions or nouns:
+                kept.append((prepositions, nouns))
+        return kept
+
+    def _is_aside(self, preposition: str, nouns: Sequence[str], object_: str | None) -> bool:
+        """Return whether a preposition and nouns behind a verb change nothing: a part of the body, "in the air", "with"
+        a thing that is none of the dataset, or another one than the object; of a known object, any place that is none
+        of the dataset's objects ("down the street")."""
+        if nouns[-1] in words_table()["nowhere"] or self._is_of_body(nouns[-1]):
+            return True
+        thing = self._find_object(" ".join(nouns)).label
+        if object_ is not None and thing is None:
+            return preposition not in _AWAY
+        is_other = thing is None or (object_ is not None and thing not in (object_, SUBJECT))
+        return is_other and _prepositions()[preposition] == "with"
+
+    def _is_of_body(self, noun: str) -> bool:
+        """Return whether a noun is a part of the body by its first sense."""
+        senses = [sense for base in self._wordnet.forms(noun, "n")[:1] for sense in self._wordnet.senses(base, "n")[:1]]
+        return any(part_of(self._wordnet, sense) == "body" for sense in senses)
+
+    def _may_have(self, label: str, object_: str | None) -> bool:
+        """Return whether the dataset has a verb with an object; so it may if the object is not known, or none of the
+        dataset's interactions has it."""
+        return (label, object_) in self._vocabulary.interaction_ids or object_ not in self._objects_of_interactions
+
+    @cached_property
+    def _objects_of_interactions(self) -> frozenset[str]:
+        """Return the objects that the dataset's interactions have."""
+        return frozenset(object_ for _, object_ in self._vocabulary.interactions)
 
     @staticmethod
     def _replace_verb(phrase: _Phrase) -> tuple[_Phrase, str]:
         """Return (a phrase with the verb that words.json has in place of its own, the reason); the phrase itself and ""
-        if there is none."""
+        if there is none. An entry may be a verb with its preposition ("drink_from")."""
+        verbs = words_table()["verbs"]
         for base in phrase.bases:
-            other, why, *only_with = words_table()["verbs"].get(base, (None, ""))
-            if other is not None and (not only_with or phrase.particle in only_with):
+            endings = (phrase.literal, phrase.particle) if phrase.particle else ()
+            with_particle = next((key for end in endings if (key := f"{base}_{end}") in verbs), None)
+            other, why = verbs.get(with_particle or base, (None, ""))
+            if other is not None:
                 first, _, particle = other.partition("_")
-                own = only_with or not phrase.particle
-                return replace(phrase, bases=[first], particle=particle if own and particle else phrase.particle), why
+                own = particle or phrase.particle if with_particle else phrase.particle or particle
+                return replace(phrase, bases=[first], particle=own), why
         return phrase, ""
 
     def _decide(self, phrase: _Phrase, object_: str | None) -> Meaning:
@@ -122,8 +235,13 @@ class SpokenVerbs:
         for base in phrase.bases:
             labels = self._label_forms.get(base, {})  # {what follows the verb in a label: the label}
             label = labels.get(f"{phrase.particle} {phrase.nouns}".strip()) or labels.get(phrase.particle)
-            if label is None and _adds_nothing(phrase.particle, base):
-                label = labels.get("")
+            plain_label = labels.get("")
+            if (
+                label is None
+                and plain_label
+                and (_adds_nothing(phrase.particle, base) or self._implies(plain_label, phrase))
+            ):
+                label = plain_label
             if label is not None:
                 return form_of(label)
         narrower = list(
@@ -142,17 +260,15 @@ class SpokenVerbs:
         if there is none, and a meaning without a class for several."""
         endings = dict.fromkeys(text.replace(" ", "_") for text in (phrase.literal, phrase.particle) if text)
         phrasal = [f"{base}_{ending}" for base, ending in product(phrase.bases, endings)]
-        for lemma in (*phrasal, *phrase.bases):
-            uses = uses_of(self._wordnet, lemma, "v")
+        is_phrasal = any(self._wordnet.senses(lemma, "v") for lemma in phrasal)
+        for lemma in phrasal if is_phrasal else phrase.bases:  # a verb with its preposition may be no class, as it is
             if words_table()["verbs"].get(lemma):
                 break
             share = 0 if lemma in phrasal and object_ else SHARE
             particle = "" if lemma in phrasal else phrase.particle
-            synonyms = self._synonyms(uses, particle, object_, share)
+            synonyms = self._synonyms(uses_of(self._wordnet, lemma, "v"), particle, object_, share)
             if synonyms:
                 return self._choose(synonyms, lemma, object_)
-            if lemma in phrasal and uses:
-                break  # WordNet has the verb with its preposition, and it is no class
         return None
 
     def _synonyms(self, uses: Mapping[str, int], particle: str, object_: str | None, share: float) -> dict[str, str]:
@@ -194,18 +310,41 @@ class SpokenVerbs:
             return label in self._wordnet.reader.synset(sense).lemma_names()
         return particle == own_particle.replace("_", " ") or _adds_nothing(particle, head)
 
-    def _names_object(self, nouns: str, label: str, object_: str | None) -> bool:
+    def _names_object(self, phrase: _Phrase, label: str, object_: str | None) -> bool:
         """Return whether the nouns in a verb's phrase name its object ("riding a bike"), maybe by a wider word ("on the
-        phone"); if the object is not known, any object of the dataset. label: the verb's."""
-        if nouns in label.replace("_", " "):
-            return True
-        with_verb = {name for verb, name in self._vocabulary.interactions if verb == label}
-        names = with_verb if object_ is None else {object_}
+        phone"); if the object is not known, any object of the dataset. They may also be what the verb implies ("peels
+        the skin off"), or is done to with the object ("cuts paper with", "pours wine from"). label: the verb's."""
+        nouns, last_words = phrase.nouns, self._wordnet.forms(phrase.nouns.split()[-1], "n")
+        names = (
+            {name for verb, name in self._vocabulary.interactions if verb == label} if object_ is None else {object_}
+        )
         meaning = self._find_object(nouns).label
-        last_words = self._wordnet.forms(nouns.split()[-1], "n")
-        is_named = meaning in names or (object_ is None and meaning is not None)
-        is_part = label.endswith("_with") and any(name.startswith(word) for word, name in product(last_words, names))
-        return is_named or is_part or any(name.split("_")[-1] in last_words for name in names)
+        if meaning in names or (object_ is None and meaning is not None) or self._implies(label, phrase):
+            return True
+        if any(name.split("_")[-1] in last_words for name in names) or nouns in label.replace("_", " "):
+            return True
+        if label.endswith("_with"):
+            is_part = any(name.startswith(word) for word, name in product(last_words, names))
+            return is_part or (meaning is None and (object_ is not None or not self._is_of_body(nouns.split()[-1])))
+        return False
+
+    def _implies(self, label: str, phrase: _Phrase) -> bool:
+        """Return whether the nouns of a phrase are only what a verb does to its object: a definition of it has them
+        ("signs his name on"), or they are none of the dataset, and the object holds them ("pours wine from")."""
+        if not phrase.nouns or phrase.particle in ("", "with"):
+            return False
+        if phrase.particle in words_table()["holders"].get(label, ()) and not self._find_object(phrase.nouns).label:
+            return True
+        definition = " ".join(self._wordnet.reader.synset(sense).definition() for sense in self._senses_of(label))
+        bases = self._wordnet.forms(phrase.nouns.split()[-1], "n")
+        return any(re.search(rf"\b{re.escape(base)}\b", definition) for base in bases)
+
+    def _senses_of(self, label: str) -> list[str]:
+        """Return the curated senses of a verb, and its first one."""
+        objects = (object_ for verb, object_ in self._vocabulary.interactions if verb == label)
+        curated = (sense_of_verb(self._vocabulary, label, object_) for object_ in (None, *objects))
+        senses = (*curated, *self._wordnet.senses(label.partition("_")[0], "v")[:1])
+        return list(dict.fromkeys(sense for sense in senses if sense is not None))
 
     @cached_property
     def _label_forms(self) -> Mapping[str, Mapping[str, str]]:
@@ -223,9 +362,8 @@ class SpokenVerbs:
         words and definitions of the verb's curated and first senses."""
         labels: dict[tuple[str, ...], set[str]] = {}
         for label in self._vocabulary.verbs:
-            head, _, particle = label.partition("_")
-            curated = sense_of_verb(self._vocabulary, label, None)
-            for sense in {curated, *self._wordnet.senses(head, "v")[:1]} - {None}:
+            _, _, particle = label.partition("_")
+            for sense in self._senses_of(label):
                 synset = self._wordnet.reader.synset(sense)
                 lemmas = [name for name in synset.lemma_names() if self._wordnet.senses(name, "v")[:1] == [sense]]
                 definitions = re.sub(r"\([^)]*\)", "", synset.definition()).split(";")
@@ -238,9 +376,17 @@ class SpokenVerbs:
             if len(words) > 1 and len(classes) == 1 and words not in undecided
         }
 
+    @cached_property
+    def _decided_phrases(self) -> Mapping[tuple[str, ...], str]:
+        """Return {words of a phrase: the verb of the dataset for which words.json has it}."""
+        decided = words_table()["phrases"].items()
+        return {self._phrase_key(text): label for text, label in decided if label in self._vocabulary.verbs}
+
     def _phrase_key(self, text: str) -> tuple[str, ...]:
         """Return the base forms of a phrase's words, without those that add nothing; "be" before a passive."""
         words = [word for _, word in split_verb(self._wordnet, text)]
+        while words and words[0] in AUXILIARIES:
+            del words[0]
         bases = [[*self._wordnet.forms(word, "v"), *self._wordnet.forms(word, "n"), word] for word in words]
         is_passive = bool(words) and _is_passive(text.split(), words[0], bases[0][:1])
         key = (forms[0] for word, forms in zip(words, bases, strict=True) if self._adds_meaning(word))
@@ -283,18 +429,15 @@ def _is_passive(words: Sequence[str], head: str, bases: Sequence[str]) -> bool:
     return after_be and not head.endswith("ing") and head not in bases and head != "seated"
 
 
-def _split_phrase(bases: Sequence[str], rest: Sequence[str]) -> _Phrase:
-    """Return the parts of a phrase. bases: the base forms of its verb; rest: the words behind the verb, first the
-    prepositions ("on bench in park": "on", "bench"); one at the end counts if none is before ("apple up")."""
+def _make_phrase(bases: Sequence[str], parts: _Parts) -> _Phrase:
+    """Return the phrase of a verb and the first words behind it ("on bench in park": "on", "bench"); a preposition at
+    the end counts if none is before ("apple up"). bases: the base forms of the verb."""
+    words, nouns = parts[0] if parts else ([], [])
+    if not words and len(parts) == 2 and not parts[1][1]:
+        words = parts[1][0]
     prepositions = _prepositions()
-    start = next((place for place, word in enumerate(rest) if word not in prepositions), len(rest))
-    if list(rest[start - 1 : start + 2]) == ["on", "top", "of"]:
-        start += 2
-    stop = next((place for place in range(start, len(rest)) if rest[place] in prepositions), len(rest))
-    is_last = not start and stop == len(rest) - 1
-    literal = rest[stop] if is_last else " ".join(rest[:start])
-    particle = " ".join(prepositions.get(word, word) for word in literal.split())
+    literal, particle = " ".join(words), " ".join(prepositions[word] for word in words)
     first, _, place = particle.partition(" ")
-    if first in ("away", "back", "down", "out") and place in _PLACES:  # "sits back on"
-        particle = place
-    return _Phrase(bases, literal, prepositions.get(particle, particle), " ".join(rest[start:stop]))
+    if first in _DIRECTIONS and place:
+        particle = prepositions.get(particle, place)
+    return _Phrase(bases, literal, prepositions.get(particle, particle), " ".join(nouns))

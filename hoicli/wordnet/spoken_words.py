@@ -6,6 +6,7 @@ spelling, without WordNet; then `spoken_objects` and `spoken_verbs`.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
@@ -71,7 +72,7 @@ class SpokenWords:
             return Meaning(normalise(word), SPELLING, "the same word")
         nothing = _fold(self._vocabulary.no_interaction or "") if pos == "v" else ""
         for form in _fold_spellings(word):
-            if self._users.get(form) in labels:
+            if form and self._users.get(form) in labels:
                 return Meaning(self._users[form], USER, "a synonym of yours, or an alias of the dataset")
             if form in self._spellings[pos]:
                 return Meaning(self._spellings[pos][form], SPELLING, "the same word")
@@ -98,5 +99,6 @@ def _fold_spellings(word: str) -> tuple[str, str]:
 
 
 def _fold(word: str) -> str:
-    """Return the letters and digits of a word in lower case."""
-    return "".join(letter for letter in word.lower() if letter.isalnum())
+    """Return the letters and digits of a word in lower case, with the marks that are characters of their own (Hindi's
+    vowel signs)."""
+    return "".join(letter for letter in word.lower() if letter.isalnum() or unicodedata.category(letter)[0] == "M")

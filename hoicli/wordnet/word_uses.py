@@ -4,7 +4,7 @@ that WordNet alone does not decide (data/words.json)."""
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -50,9 +50,15 @@ def words_table() -> dict[str, Any]:
     return table
 
 
-def denies(words: Collection[str]) -> bool:
-    """Return whether one of the words denies or doubts something."""
-    return not set(words_table()["denials"]).isdisjoint(words)
+def denies(words: Iterable[str]) -> bool:
+    """Return whether one of the words, which are in lower case, denies something: "no", "never", "isn't"."""
+    denials = words_table()["denials"]
+    return any(word in denials or word.endswith(("n't", "n\N{RIGHT SINGLE QUOTATION MARK}t")) for word in words)
+
+
+def denies_or_doubts(words: Collection[str]) -> bool:
+    """Return whether one of the words denies something (`denies`), or doubts it: "maybe", "or"."""
+    return denies(words) or not set(words_table()["doubts"]).isdisjoint(words)
 
 
 def part_of(wordnet: Lexicon, sense: str) -> str:

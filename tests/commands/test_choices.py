@@ -111,6 +111,8 @@ def test_the_shell_asks_and_is_answered(tmp_path: Path) -> None:
         (("eval", "--out", "x"), "no option --out; -o may be meant: Write to this file"),
         (("eval", "--protocl", "x"), "no option --protocl; --protocol may be meant: "),
         (("diagnose", "--bootstrap", "3"), "no option --bootstrap; hoicli eval, hoicli compare, hoicli explore have"),
+        (("convert", "--explain-wrds", "x"), "no option --explain-wrds; --explain-words may be meant: "),
+        (("shoe-eval", "--list-of-things", "x"), "no option --list-of-things"),  # not --rank-of
         (("eval", "--serve"), "no option --serve; hoicli explore has it"),
         (("convert", "--json"), "no option --json"),  # it writes nothing but JSONL
         (("eval", "--zzz"), "no option --zzz"),

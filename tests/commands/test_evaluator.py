@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import hoicli
 from hoicli.errors import DataError, HoicliError, HoicliWarning, UsageError
-from hoicli.records import detections
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import arrays
 from tests.support.project import GT, PREDICTIONS, VCOCO, Hoicli, Record, complaint, records, written
@@ -387,46 +386,3 @@ def test_no_array_is_a_traceback(dataset: str, data: st.DataObject) -> None:
         assert "\n" not in str(error)  # noqa: PT017 (not every change is refused)
     else:
         evaluator.compute()
-
-
-def network_arrays(**changes: Any) -> Record:
-    """What a network gives for an image with three boxes and two triplets, with changes."""
-    boxes = np.array([[0, 0, 10, 20], [5, 5, 30, 40], [1, 2, 3, 4]], dtype=np.float32)
-    ids = {"labels": np.array([0, 1, 56]), "subject": np.array([0, 0]), "object": np.array([1, 2])}
-    scores = np.array([0.5, 0.25], dtype=np.float32)
-    return {"boxes": boxes, **ids, "verb": np.array([4, 76]), "score": scores} | changes
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"boxes": np.zeros((0, 4), dtype=np.float32), "labels": np.zeros(0, dtype=np.int64),
-         **{name: np.zeros(0, dtype=np.int64) for name in ("subject", "object", "verb")}, "score": np.zeros(0)},
-        {"boxes": np.zeros((0, 4)), "labels": np.zeros(0, dtype=np.int64)},
-        {"boxes": np.array([[0, 0, np.nan, 20], [5, 5, 30, 40], [1, 2, 3, 4]])},
-        {"boxes": np.array([[0, 0, 1e300, 20], [5, 5, 30, 40], [1, 2, 3, 4]])},
-        {"boxes": np.ones((3, 5))}, {"boxes": np.ones((2, 4))}, {"boxes": np.ones((3, 4), dtype=np.float16)},
-        {"boxes": np.ones((3, 4), dtype=">f4")}, {"boxes": np.ones((3, 4), dtype=complex)}, {"boxes": np.float32(1)},
-        {"labels": np.array([0, 1, 80])}, {"labels": np.array([0, 1, -1])}, {"labels": np.array([0.0, 1, 2])},
-        {"labels": np.array([[0, 1, 2]])}, {"labels": np.array([0, 1], dtype=np.uint8)},
-        {"labels": np.array([0, 1, 79], dtype=np.uint8)}, {"labels": ["person", "bicycle", "chair"]},
-        {"subject": np.array([0, 3])}, {"subject": np.array([-1, 0])}, {"subject": np.array([0])},
-        {"subject": np.array([[0], [0]])}, {"object": np.array([1, 2**63], dtype=np.uint64)}, {"object": np.int64(1)},
-        {"verb": np.array([117, 0])}, {"verb": np.array([-1, 0])}, {"verb": np.array([True, False])},
-        {"score": np.array([0.5, np.inf])}, {"score": np.array([0.5, np.nan])}, {"score": np.array([1, 0])},
-        {"score": np.array([0.5])}, {"score": np.ma.masked_array([0.5, 0.2], [True, False])}, {"score": None},
-        {"box_format": "xywh"}, {"size": (10, 10)}, {"box_format": "corners"}, {"masks": np.ones(2)},
-    ],
-)  # fmt: skip
-def test_the_quick_check_agrees_with_the_checks_one_by_one(changes: Record, monkeypatch: pytest.MonkeyPatch) -> None:
-    def outcome() -> object:
-        try:
-            image = detections.detections("1", network_arrays(**changes), load("hico"))
-        except HoicliError as error:
-            return str(error)
-        return [(name, repr(value), str(getattr(value, "dtype", ""))) for name, value in vars(image).items()]
-
-    quick = outcome()
-    monkeypatch.setattr(detections, "_usual_detections", lambda *_: None)
-    assert quick == outcome()

@@ -248,6 +248,14 @@ def test_unknown_labels(hoicli: Hoicli, tmp_path: Path) -> None:
         "SWIG-HOI records? --dataset swig; own classes? hoicli vocab --from GT.jsonl -o FILE.json\n"
     )
     assert said("excavator").endswith("own classes? hoicli vocab --from GT.jsonl -o FILE.json\n")
+    for label, advice in (
+        ("hamer", "did you mean 'hammer'? "),
+        ("dozer", f"`hoicli vocab {SITE}` lists the known ones; "),
+    ):
+        target = "hammer" if "hammer" in advice else "LABEL"
+        record = {"image_id": "a", "boxes": [[0, 0, 1, 1]], "labels": [label], "hois": []}
+        result = hoicli("eval", "--dataset", SITE, "--gt", written(tmp_path / "y.jsonl", [record]), PREDICTIONS)
+        assert result.err.endswith(f'{advice}other words? `aliases` of {SITE} has {{"{label}": "{target}"}}\n')
     assert "unknown object 'person'; own subjects are visitor, worker: `aliases` maps names" in said(
         "vest", "--dataset", SITE
     )

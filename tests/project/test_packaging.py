@@ -10,7 +10,10 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -18,6 +21,7 @@ from hoicli.commands.doctor import kinds, schema_text
 from hoicli.explorer.content import SCRIPTS
 from hoicli.version import __version__
 from hoicli.vocabulary.datasets import DATASETS
+from tests.support.browsers import chromium
 from tests.support.project import ROOT
 from tests.support.readme import DOCS
 
@@ -164,10 +168,10 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(tmp_path: Path
     )  # fmt: skip
     assert (built.returncode, built.stderr) == (0, "")
     pages = {path.relative_to(tmp_path).with_suffix(".md") for path in tmp_path.rglob("*.html")}
-    written = {path.relative_to(DOCS) for path in DOCS.rglob("*.md")} - {Path("README.md")}
+    written = {path.relative_to(DOCS) for path in DOCS.rglob("*.md")}
     named = {path.with_name("index.md") if path.name == "README.md" else path for path in written}
     assert named <= pages
-    assert {Path("index.md"), Path("reference.md"), Path("formats/index.md")} <= pages
+    assert {Path("tour.md"), Path("reference.md"), Path("formats/index.md")} <= pages
     for page in tmp_path.rglob("*.html"):
         loaded = LOADED.findall(page.read_text(encoding="utf-8"))
         assert loaded, page
@@ -180,3 +184,23 @@ def test_the_site_has_every_page_and_loads_nothing_from_elsewhere(tmp_path: Path
     reference = (tmp_path / "reference.html").read_text(encoding="utf-8")
     assert "hoicli.evaluate" in reference
     assert "Evaluator.update" in reference
+    for address in (tmp_path.as_uri(), served_at(tmp_path)):
+        assert "confusion" in found_by_search(address, "confusion")
+
+
+def served_at(folder: Path) -> str:
+    """Serve a folder over http while the tests run, and return its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(folder)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}"
+
+
+def found_by_search(address: str, words: str) -> str:
+    """Return the first result of the site's search, as a browser shows it."""
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(f"{address}/index.html")
+        page.set_default_timeout(60_000)
+        page.locator(".md-search__input").click()
+        page.keyboard.type(words)
+        return page.locator(".md-search-result__item h1").first.inner_text()

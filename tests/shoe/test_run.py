@@ -146,6 +146,18 @@ def test_a_table_without_all_pairs_is_refused_or_signed_and_marked(hoicli: Hoicl
         assert "**" not in "".join(line for line in shown.splitlines() if "| part" in line)
 
 
+def test_other_words_for_a_class_are_said(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Plain mAP compares spellings, so it counts them as false."""
+    truth, said = [image(("ride", "bicycle"))], [image(("is riding", "bike", 0.9), ("fly", "bicycle", 0.1))]
+    files = written(tmp_path / "gt.jsonl", truth), written(tmp_path / "p.jsonl", said)
+    result = hoicli("shoe-eval", "--sim", "lexical", "--gt", *files)
+    words = "2 words of predictions are others for a class: is riding for ride 1, bike for bicycle 1; hoicli convert "
+    assert f"hoicli: map compares spellings, and {words}--to-vocabulary maps them\n" in result.err
+    assert (
+        rows_of(hoicli("shoe-eval", "--sim", "lexical", "--gt", *files, "--format", "jsonl").out)["map"]["value"] == 0
+    )
+
+
 def test_predictions_without_scores(hoicli: Hoicli, tmp_path: Path) -> None:
     bare = tmp_path / "bare.jsonl"
     records = [json.loads(line) for line in (SHOE / "predictions.jsonl").read_text().splitlines()]

@@ -182,7 +182,7 @@ def area_under(gains: list[float], positives: int, area: str) -> float:
         # Without the epsilon of line 38 a recall of 3/10 reaches the point 0.3 of other protocols' grid or not by the
         # last digit of a float; it is rounded away.
         recall = [round(r, 6) for r in recall]
-        points = [0.1 * step for step in range(11)]
+        points = [step / 10 for step in range(11)]
         return (
             sum(max((p for p, r in zip(precision, recall, strict=True) if r >= point), default=0.0) for point in points)
             / 11

@@ -1,5 +1,5 @@
-"""The site's hook for mkdocs: README.md as its first page, formats/README.md and CHANGELOG.md beside docs/, and the
-reference of `import hoicli`, made from the docstrings. Links that leave these pages go to the files, which are copied.
+"""The site's hook for mkdocs: README.md as its tour, formats/README.md and CHANGELOG.md beside docs/, and the reference
+of `import hoicli`, made from the docstrings. Links that leave these pages go to the files, which are copied.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import hoicli
 from hoicli.interface.command import DECLARED, Command
 
 ROOT = Path(__file__).parents[2]
-PAGES = {"README.md": "index.md", "formats/README.md": "formats/README.md", "CHANGELOG.md": "CHANGELOG.md"}
+PAGES = {"README.md": "tour.md", "formats/README.md": "formats/README.md", "CHANGELOG.md": "CHANGELOG.md"}
 """The pages that are not in docs/, by their path from the root: where they stand in the site."""
 REFERENCE = "reference.md"
 WORKER = "assets/iframe-worker.js"

@@ -1,9 +1,10 @@
 """How well words become classes of HICO-DET: `python -m tests.support.spoken_words [--wrong] [FILE.tsv ...]`.
 
-A file has three columns: a word, its kind (verb or object), and the class that it should become, empty for a word that
-should be left out. Prints, for each file and kind, the precision (of the words that were mapped, the share that was
-mapped right) and the recall (of the words that have a class, the share that was mapped right); with --wrong also each
-word that was not. Words stand alone here: a verb's object, which decides in an answer, is not known.
+A file has three or four columns: a word, its kind (verb or object), the class that it should become, empty for a word
+that should be left out, and the object that a verb is said of. Prints, for each file and kind, the precision (of the
+words that were mapped, the share that was mapped right) and the recall (of the words that have a class, the share that
+was mapped right); with --wrong also each word that was not. Without an object a verb stands alone; in an answer the
+object may decide.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.spoken_words import SpokenWords
 
 FOLDER = Path("fixtures/vlm")
-LISTS = (FOLDER / "words_tuned.tsv", FOLDER / "words_sealed.tsv")
+LISTS = tuple(FOLDER / f"words_{name}.tsv" for name in ("tuned", "sealed", "blind", "fresh"))
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,9 @@ def outcomes(path: Path) -> list[Outcome]:
     with path.open(encoding="utf-8", newline="") as file:
         for word, kind, *expected in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
             if kind != "kind":
-                look_up = words.look_up_verb if kind == "verb" else words.look_up_object
-                rows.append(Outcome(word, kind, expected[0].strip() if expected else "", look_up(word).label or ""))
+                label, object_ = (*expected, "", "")[:2]
+                meaning = words.look_up_verb(word, object_ or None) if kind == "verb" else words.look_up_object(word)
+                rows.append(Outcome(word, kind, label.strip(), meaning.label or ""))
     return rows
 
 
@@ -56,6 +58,8 @@ def table(paths: Sequence[Path]) -> str:
         rows = outcomes(path)
         for kind in ("verb", "object"):
             of_kind = [row for row in rows if row.kind == kind]
+            if not of_kind:
+                continue
             precision, recall = shares(of_kind)
             lines.append(f"| `{path.name}`, {kind}s | {len(of_kind)} | {precision:.3f} | {recall:.3f} |")
     return "\n".join(lines)

@@ -14,7 +14,7 @@ import pytest
 from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
 from tests.support.kernel import stream
-from tests.support.project import EIGHT, FIXTURES, GT, Data, Hoicli, Record, parsed
+from tests.support.project import EIGHT, FIXTURES, GT, Data, Hoicli, Record, parsed, written
 
 HICO, SWIG = load("hico"), load("swig")
 NEW = {
@@ -65,6 +65,13 @@ def test_published_dumps_give_no_cause(hoicli: Hoicli, shared: Path, hico_test: 
         result = hoicli("validate", "--gt", hico_test, path)
         assert not {json.loads(line)["check"] for line in result.out.splitlines()} & NEW
         assert result.err.endswith("labels of hico, as they are\n")
+
+
+def test_labels_that_no_dataset_has(hoicli: Hoicli, tmp_path: Path) -> None:
+    hois = [{"subject": 0, "object": 1, "verb": "ride"}]
+    record = {"image_id": "a", "boxes": [[0, 0, 9, 9]] * 2, "labels": ["digger", "dozer"], "hois": hois}
+    result = hoicli("validate", written(tmp_path / "gt.jsonl", [record]))
+    assert result.err.endswith("; most labels are none of hico\n")
 
 
 # Labels

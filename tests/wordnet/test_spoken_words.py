@@ -69,6 +69,26 @@ def test_the_table_of_the_docs_is_that_of_the_lists() -> None:
         ("dining", None, None),
         ("brushing his teeth with", None, "brush_with"),
         ("brushing his hair with", None, None),
+        ("goes for a walk with", None, "walk"),
+        ("having lunch at", None, "eat_at"),
+        ("gives a break to", None, None),
+        ("is in control of", None, "control"),
+        ("peels the skin off", None, "peel"),
+        ("signs his name on", None, "sign"),
+        ("dries with a towel", None, "dry"),
+        ("scratching behind the ears of", None, "scratch"),
+        ("wearing on her back", None, "wear"),
+        ("sitting on the ground", "bench", None),
+        ("riding down the street", "bicycle", "ride"),
+        ("walking past the shop with", "car", None),
+        ("washing his hands in", "sink", None),
+        ("drags behind him", None, "drag"),
+        ("rides around on", None, "ride"),
+        ("pouring wine from", None, "pour"),
+        ("gets off", "bus", "exit"),
+        ("gets off", "bicycle", None),
+        ("picks it up off the ground", None, "pick_up"),
+        ("isn't riding", None, None),
     ],
 )
 def test_verbs(phrase: str, object_: str | None, verb: str | None) -> None:
@@ -90,6 +110,12 @@ def test_verbs(phrase: str, object_: str | None, verb: str | None) -> None:
         ("woman with a bicycle", "person", "a kind of person"),
         ("field mouse", None, "no class means this"),
         ("puma", None, "no class means this"),
+        ("", None, "no word"),
+        ("coffee mug", "cup", "a kind of cup"),
+        ("notebook computer", "laptop", "younger than WordNet 3.0, which has it beside the laptop"),
+        ("badminton racket", None, "no class means this"),
+        ("dog on bench", "dog", "a kind of dog: it has more words"),
+        ("computer mice", "mouse", "a kind of mouse: it has more words"),
         ("dog#2", "dog", "a form of dog"),
         ("hairdryers", "hair_drier", "hair dryer and hair_drier mean the same"),
         ("dining room table", "dining_table", "WordNet has it beside the dining table"),
@@ -129,6 +155,15 @@ def test_the_users_synonyms_and_the_aliases_go_before_wordnet() -> None:
     words = SpokenWords(replace(HICO, aliases={"table": "dining_table"}), {"Bike": "motorcycle", "gallops": "ride"})
     assert [words.look_up_object(name).label for name in ("table", "bike")] == ["dining_table", "motorcycle"]
     assert words.look_up_verb("gallops").how in SAME_WORD
+
+
+def test_signs_alone_are_no_word_and_marks_are_letters() -> None:
+    words = SpokenWords(replace(HICO, aliases={"\u0915\u093f": "bench", "\u0915\u0940": "couch"}), {"!": "cup"})
+    assert [words.look_up_object(name).label for name in ("\u0915\u093f", "\u0915\u0940", "?")] == [
+        "bench",
+        "couch",
+        None,
+    ]
 
 
 def test_a_word_is_looked_up_once() -> None:
@@ -172,19 +207,22 @@ def test_words_of_answers_are_counted_and_quoted(hoicli: Hoicli, tmp_path: Path)
     kept = hoicli(*call)  # another form of a label is mapped without the option, and nothing is left out
     assert [kept.out.count(f'"verb":"{verb}"') for verb in ("ride", "pet", "drives_past", "owns")] == [2, 1, 1, 1]
     assert '"lion"' in kept.out
+    assert 'words mapped to hico\'s: 3: "is riding" to ride 2, "petting" to pet 1\n' in kept.err  # no kinds, which stay
     synonyms.write_text("bike,bicycle\nowns\n")
     wrong = hoicli(*call, "--synonyms", synonyms)
     assert (wrong.code, wrong.err) == (
         1, f"{synonyms}:2: not two columns; give a word, a comma or tab, and a verb or an object\n",
     )  # fmt: skip
-    synonyms.write_text("owns\tposses\n")
-    assert f"{synonyms}:1: 'posses' is no verb and no object of hico" in hoicli(*call, "--synonyms", synonyms).err
+    synonyms.write_text("owns\tholdd\n")
+    problem = f"{synonyms}:1: 'holdd' is no verb and no object of hico; did you mean 'hold'?"
+    assert problem in hoicli(*call, "--synonyms", synonyms).err
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
         (b"sep=;\nowns;hold\n", None),
+        (b'\xef\xbb\xbf# a "remark\nowns,hold\n', None),
         ("owns;hold\n".encode("utf-16"), None),
         (b"\xe9wns,hold\n", "1: not in UTF-8"),
         (b"owns,hold\nOwns,carry\n", "2: 'Owns' occurs twice"),

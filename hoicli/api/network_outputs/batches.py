@@ -59,8 +59,7 @@ def triplets(
     UPT: as they are. CDN's suppression of pairs is an option of `Evaluator` (`nms`).
 
     Raises `DataError` that names the output and the place, `UsageError` for an argument that the outputs do not have a
-    use for.
-    """
+    use for."""
     vocabulary = load(text_of(dataset) or "hico")
     if vocabulary.roles and vocabulary.name != "vcoco":
         raise UsageError(f"dataset={vocabulary.name!r}: its verbs have roles; give them to Evaluator.update")

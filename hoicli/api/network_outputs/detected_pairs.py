@@ -103,9 +103,11 @@ def _split_pairs(
     if pairing is not None and pairing not in forms:
         raise DataError(f"has shape {pairs.shape}, but pairing={pairing!r}", field=f"{place}.pairing")
     if len(forms) == 2:
-        forms = {pairing} if pairing else _form_of_others(pairs_of_images)
-    if len(forms) != 1:
-        forms = _forms_without_loops(pairs)
+        forms_of_others = [_possible_forms(others) for others in pairs_of_images]
+        forms = {pairing} if pairing else set().union(*(others for others in forms_of_others if len(others) == 1))
+    if len(forms) != 1:  # those in which no box is paired with itself
+        named_forms = (("2xP", pairs), ("Px2", pairs.T))
+        forms = {name for name, (subject, object_) in named_forms if (subject != object_).all()}
     if len(forms) != 1 and (pairs != pairs.T).any():
         problem = "two pairs in either form; say pairing='2xP' (UPT) or 'Px2' (PViC)"
         raise DataError(f"shape (2, 2) may be {problem}", field=f"{place}.pairing")
@@ -115,24 +117,7 @@ def _split_pairs(
 
 def _possible_forms(pairs: NDArray[Any]) -> set[str]:
     """Return the forms that pairs of this shape may have: both if there are two pairs, or none."""
-    forms = {"2xP", "Px2"}
-    if pairs.size and pairs.shape[0] != 2:
-        forms.remove("2xP")
-    if pairs.size and pairs.shape[1] != 2:
-        forms.remove("Px2")
-    return forms
-
-
-def _form_of_others(pairs_of_images: Sequence[NDArray[Any]]) -> set[str]:
-    """Return the forms of the images whose pairs can have one form only."""
-    forms = [_possible_forms(pairs) for pairs in pairs_of_images]
-    return set().union(*(form for form in forms if len(form) == 1))
-
-
-def _forms_without_loops(pairs: NDArray[Any]) -> set[str]:
-    """Return the forms in which none of two pairs [2, 2] pairs a box with itself."""
-    named_forms = (("2xP", pairs), ("Px2", pairs.T))
-    return {name for name, (subject, object_) in named_forms if (subject != object_).all()}
+    return {form for form, length in zip(("2xP", "Px2"), pairs.shape, strict=True) if length == 2 or not pairs.size}
 
 
 def _image_arrays(

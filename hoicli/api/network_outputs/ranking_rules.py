@@ -44,6 +44,7 @@ _GEN_VLKT_VCOCO = (
 of QPIC's action-role, and of COCO's object, with 80 for none."""
 VCOCO_INTERACTIONS = 263
 """How many there are."""
+_VCOCO_ACTIONS_AND_OBJECTS = np.array([entry.split(":") for entry in _GEN_VLKT_VCOCO.split()], dtype=np.int64).T
 
 
 class Ranked(NamedTuple):
@@ -75,7 +76,7 @@ def score_interactions(scores: NDArray[Any], object_scores: NDArray[Any], object
 def score_actions(scores: NDArray[Any], object_scores: NDArray[Any]) -> NDArray[Any]:
     """Return [Q, 29] GEN-VLKT's scores of V-COCO's action-roles: that of the best interaction of each. scores [Q, 263]:
     of the interactions; object_scores [Q, 81 or more]: sigmoids, that of NO_OBJECT among them."""
-    action, object_of = _interactions_of_vcoco()
+    action, object_of = _VCOCO_ACTIONS_AND_OBJECTS
     combined = score_interactions(scores, object_scores, object_of)
     return np.stack([combined[:, action == number].max(axis=1) for number in range(len(VCOCO_ORDERS["qpic"]))], axis=1)
 
@@ -146,10 +147,3 @@ def state_roles(arrays: Arrays) -> Arrays:
     no_object = is_nothing[arrays["object"]] | (role < 0)
     object_ = np.where(no_object, -1, arrays["object"])
     return arrays | {"labels": labels, "verb": verb_of[arrays["verb"]], "role": role, "object": object_}
-
-
-@cache
-def _interactions_of_vcoco() -> tuple[Ints, Ints]:
-    """Return the action-role and the object label [263] of each of GEN-VLKT's interactions of V-COCO."""
-    action, label = np.array([entry.split(":") for entry in _GEN_VLKT_VCOCO.split()], dtype=np.int64).T
-    return action, label

@@ -8,10 +8,7 @@ refused, since annotations and detections have none.
 
 What it may cost, in bytes of the file on the disk, whether it is compressed once, twice or not at all: a variable
 unpacks to 64 MiB or 200 bytes a byte, 1 GiB at most, and has two million places or 32 a byte: a cell or field, of 16
-bytes, is one, and a matrix in it, of 200 bytes, eight more.
-
-The format: MAT-File Format, MathWorks (level 5). Every failure is a `DataError` that names the file.
-"""
+bytes, is one, and a matrix in it, of 200 bytes, eight more. The format: MAT-File Format, MathWorks (level 5)."""
 
 from __future__ import annotations
 
@@ -134,8 +131,7 @@ def variables(source: Source) -> dict[str, Variable]:
 
 
 def load(source: Source, name: str) -> Any:
-    """Return the content of a variable: `Numbers`, `Cells`, `Structs` or text; cells and fields hold more of these.
-    Raises `DataError` for a damaged file."""
+    """Return the content of a variable: `Numbers`, `Cells`, `Structs` or text. Raises `DataError` for damage."""
     variable = variables(source)[name]
     with _damage_as_error(source):
         element = _element(source.data, variable.start, variable.end, source.stored)
@@ -202,9 +198,8 @@ class _MatrixReader:
         self.empty = b"", (NOTHING,)
 
     def head(self) -> tuple[str, str, tuple[int, ...]]:
-        """Return the variable's name, kind ("numbers", "cell", or "class N" for another class of MATLAB's) and shape.
-        They are in its first elements: at byte 8 the flags, at 24 the dimensions, whose numbers begin at 32, and then
-        the name."""
+        """Return the variable's name, its kind as in `Variable`, and its shape. They are in its first elements: at byte
+        8 the flags, at 24 the dimensions, whose numbers begin at 32, and then the name."""
         _, _, flags, _, _, dimension_size, *_ = FLAGS_AND_SHAPE(self.data, 8)
         matrix_class = flags & 0xFF  # the lowest byte; the others say whether it is complex, global or logical
         kind = "numbers" if matrix_class in NUMBERS else "cell" if matrix_class == CELL else f"class {matrix_class}"
@@ -255,8 +250,7 @@ class _MatrixReader:
             raise ValueError("more cells, fields and matrices than any file of its size has")
 
     def content(self, start: int, limit: int) -> tuple[int, bytes, int]:
-        """Return the type of the data element at `start`, its bytes, and the position of the next element. limit: the
-        position at which its bytes must have ended."""
+        """Return the type and the bytes of the element at `start`, which must end before `limit`, and its end."""
         type_word, size = TAG(self.data, start)
         # At most four bytes may stand inside the tag, in place of the size: the upper half of the type is then their
         # number.
@@ -271,8 +265,7 @@ class _MatrixReader:
         return type_word & 0xFFFF, self.data[begin : begin + size], next_element
 
     def numbers(self, start: int, end: int, shape: tuple[int, ...]) -> Numbers:
-        """Return the numeric matrix of a shape whose numbers are in the bytes from `start` to `end`. Of complex numbers
-        it has the real parts, which come first."""
+        """Return the numeric matrix in the bytes from `start` to `end`; of complex numbers the real parts."""
         element_type, content, _ = self.content(start, end)
         if element_type not in CODES:
             raise ValueError(f"numbers of type {element_type} at byte {start}")

@@ -1,7 +1,6 @@
 """A foreign file, opened once: its kind of container, and its items one at a time. Converters read JSON, JSON with a
 Python repr as text, and pickles in the same way: by `items()` of a list, or `mapping`. Large files are split into items
-first and parsed one item at a time, so memory stays near the size of the file.
-"""
+first and parsed one item at a time, so memory stays near the size of the file."""
 
 from __future__ import annotations
 
@@ -46,8 +45,7 @@ class Source:
 
     @cached_property
     def stored(self) -> int:
-        """Return the size of the file in bytes before a .gz is unpacked. Readers of containers allow no more memory
-        than a file of this size can justify."""
+        """Return the size of the file before a .gz is unpacked, which limits the memory that readers take."""
         if self.path != "-" and os.path.isfile(self.path):
             return os.path.getsize(self.path)
         content = len(self.data)
@@ -64,8 +62,7 @@ class Source:
         return "pickle" if kind == "unknown" and self.data.endswith(b".") else kind
 
     def _has_lines(self) -> bool:
-        """Return whether a file that begins with a JSON object is JSON lines: its first line is a whole object that has
-        an image_id, or is followed by another object."""
+        """Return whether a file that begins with an object is JSON lines: with an image_id, or another object below."""
         first, _, rest = self.data.lstrip().partition(b"\n")
         if first.rstrip()[-1:] != b"}":
             return False
@@ -225,7 +222,7 @@ class Source:
 
 
 def _parse_item(json_text: bytes) -> Any:
-    """Return the value of one item of a list. Raises for a key that occurs twice in one object, and for no JSON."""
+    """Return the value of one item of a list. Raises an error for a repeated key, and for what is no JSON."""
     item = json_item(json_text)
     refuse_repeated_key(json_text, item, "")
     return item

@@ -124,8 +124,7 @@ _WORDS = {"None": "null", "True": "true", "False": "false", "nan": "NaN", "inf":
 
 def literal(literal_text: bytes) -> Any:
     """Return the value of a Python literal, as repr() writes it: containers, strings, numbers, NumPy scalars, nan and
-    inf. It is rewritten as JSON, and never evaluated; tuples become lists. Raises ValueError for anything more than a
-    literal, and for dictionary keys that are no text."""
+    inf. It is rewritten as JSON; tuples become lists. Raises ValueError for anything more."""
     text = literal_text.decode()
     if '"' not in text and "\\" not in text:  # usually, an exchange of the quotes gives JSON; this is fast
         try:

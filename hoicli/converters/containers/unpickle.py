@@ -192,8 +192,7 @@ def _encode_latin(text: str, encoding: str) -> bytes:
 
 
 class _Dtype:
-    """A NumPy dtype while a pickle builds it: its code ("f4") comes from a call, its byte order from the state that
-    follows. real: the dtype itself."""
+    """A NumPy dtype while a pickle builds it: a call gives its code ("f4"), the state that follows its byte order."""
 
     __slots__ = ("real",)
 

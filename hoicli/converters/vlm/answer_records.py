@@ -16,6 +16,7 @@ rest (`word_table`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -133,15 +134,15 @@ class _AnswerReader:
         key, answer, verbs, label = _answer_with_names(row)
         self._answers += 1
         claims = read_answer(answer, verbs, label, self._may_act)
-        for reason in claims.reports:
-            self._drop(reason)
+        for reason, words in claims.reports:
+            self._drop(reason, words, "" if claims.form else answer)
         if not claims.form:  # the answer is refused
             self._refused += 1
             return
         frame = find_frame(row, key, answer, claims.tokens, self._frame, self._context)
         if frame and frame.contradicts_scale(_boxes(claims)):
             self._refused += 1
-            self._drop(f"an answer whose boxes have another scale than {arg('coords')}")
+            self._drop(f"an answer whose boxes have another scale than {arg('coords')}", said=answer)
             return
         image.is_read |= key != "person_bbox" or bool(claims.triplets)  # a bare phrase must give a triplet
         self._choose_scores(image, claims, answer, logprobs_in(row) if self._scores == "tokens" else None)
@@ -162,9 +163,9 @@ class _AnswerReader:
     def _add_claims(self, image: _Image, claims: Claims, frame: Frame | None) -> None:
         """Add the boxes and triplets that an answer states to its image; those whose box or name cannot be used are
         left out and counted. frame: the convention of the boxes' numbers, None if it is not known."""
-        for index, (box, name) in enumerate(claims.located):
+        for number, (box, name) in claims.located.items():
             try:
-                label = self._subject_label(name) if index in claims.acting else self._box_name(name)
+                label = self._subject_label(name) if number in claims.acting else self._box_name(name)
                 image.table.add(self._pixels(box, image, frame), label)
             except _NotPlacedError as error:
                 self._drop(*error.args)
@@ -180,7 +181,8 @@ class _AnswerReader:
         self._words.report(self._context)
         if self._refused:
             share = f"{self._refused:,} of {self._answers:,} answers ({self._refused / self._answers:.2%})"
-            self._context.announce(f"{share} could not be read: they give no record")
+            option = "" if self._context.left_out_file else f" ({arg('left_out', like='FILE')} lists them)"
+            self._context.announce(f"{share} could not be read: they give no record{option}")
         scores = list(chain.from_iterable(image.hois.values() for image in self._images.values()))
         if None in scores:
             missing = f"{scores.count(None):,} of {len(scores):,} triplets have no score"
@@ -249,10 +251,11 @@ class _AnswerReader:
                     self._drop("the score of a triplet whose words are not found among the tokens (it is kept)")
         return scored_claims
 
-    def _drop(self, reason: str, word: str = "") -> None:
+    def _drop(self, reason: str, word: str = "", said: Any = "") -> None:
         """Count a part of the current row as left out, for a reason that the summary states. word: the word that the
-        summary quotes, "" for none."""
-        self._context.drop(reason, self._context.place, word=word)
+        summary quotes, "" for none. said: the whole answer if it is refused, text or JSON."""
+        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        self._context.drop(reason, self._context.place, word=word, said=text)
 
     # Boxes and names
 
@@ -364,7 +367,7 @@ def _answer_with_names(row: dict[str, Any]) -> tuple[str, Any, list[str], str | 
 def _boxes(claims: Claims) -> list[list[float]]:
     """Return all boxes of an answer as four numbers each: those of its triplets, then those that it lists."""
     places = list(chain.from_iterable((claim.subject, claim.object) for claim in claims.triplets))
-    listed = [box for box, _ in claims.located]
+    listed = [box for box, _ in claims.located.values()]
     return [box for box in (*places, *listed) if isinstance(box, list) and len(box) == 4]
 
 

@@ -1,7 +1,8 @@
 """From the values in a model's answer to its claims: who does what to which object, and where. Read are the shapes of
 `forms`, whose keys have a few spellings: a key's words give its meaning (`human_bbox`, `person box`, `sub_bbox` are one
-key), the type of its value gives the content. A key that none of them has refuses the answer: it could deny what stands
-beside it ("present": false). A claim with a missing part is reported.
+key), the type of its value gives the content. Other keys are passed over and counted ("color": "red"), but one that
+could deny what stands beside it ("present": false), or has boxes or verbs, refuses the answer. A claim with a missing
+part is reported.
 """
 
 from __future__ import annotations
@@ -9,15 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from functools import partial
 from math import isfinite
 from typing import Any
 
-from hoicli.converters.vlm.spoken_names import is_name, label_of, split_phrase, verbs_of
-from hoicli.converters.vlm.spoken_text import Span, span_of
+from hoicli.converters.vlm.spoken_names import is_name, label_of, names_verb, split_phrase, split_statement, verbs_of
+from hoicli.converters.vlm.spoken_text import Span, span_of, takes_back
+from hoicli.wordnet.word_uses import denies
 
 NO_PERSON = "a triplet whose subject is no person"
-NO_BOX = "a box without a name, or that is not four numbers"
+NO_BOX, NO_NAME = "a box that is not four numbers", "a box without a name that can be read"
+NO_VERB = "a pair without a verb that can be read"
+KEY = "a key that is not read (what stands beside it is)"
+PHRASE = "a box whose label is a phrase, not an object's name"
 
 Place = list[float] | int | str | None
 """How an answer says where something is: a box's numbers, the index or id of a box, its name alone, or nothing."""
@@ -43,9 +48,14 @@ _LISTS = re.compile(
 """The keys of an object that has lists."""
 _BESIDE = re.compile(
     r"reason(?:ing|s)?|explanations?|rationale|thoughts?|analysis|evidence|comments?|notes?|description|caption|summary|"
-    r"(?:image_|img_|pair_|hoi_|triplet_|interaction_|relation_)?(?:id|idx|index)|image|file_name|image_path|width|height"
+    r"(?:image_|img_|pair_|hoi_|triplet_|interaction_|relation_)?(?:id|idx|index)|image|file_name|image_path|width|height|"
+    r"colou?rs?|clothing|clothes|gender|age|pose|posture|material|attributes?|occluded|truncated|(?:is_?)?crowd|rank"
 )
 """The keys that may stand beside a claim; their values are not read."""
+_STATING = re.compile(r"(?:^|_)(?:verb|(?:inter)?action|predicate|relation|hoi|triplet|pair|b?box|coord)")
+"""What a key begins with, or a word of it, whose value may be a claim."""
+_SIDE = re.compile(r"[xy]_?(?:min|max|[12])|left|top|right|bottom")
+"""The key of one number of a box."""
 _OF_ID = re.compile(r"([^\W\d][^\d.]{0,60}?)(?:[._ #-]?\d{1,4})?")
 """An id that contains a name, such as R1-SGG's `person.1`."""
 
@@ -79,29 +89,36 @@ class Claims:
     """Collects the claims of one answer.
 
     persons: the function that tells whether a name can be a subject's. verbs, label: the question's verbs and object,
-    for answers that have boxes only (grounding). triplets: the claims. located: (box, name as records spell it) of each
-    box that the answer lists. ids: the indices in `located` of the boxes with each id. acting: the indices in `located`
-    of boxes that are a triplet's subject. reports: why parts are left out. tokens: the kind of the answer's box tokens,
+    for answers that have boxes only (grounding). triplets: the claims. located: the number, and (box, name as
+    records spell it), of each box that the answer lists. ids: the numbers of the boxes with each id. acting: those of
+    boxes that are a triplet's subject. reports: why parts are left out, each with the words to quote or "".
+    tokens: the kind of the answer's box tokens,
     "" for none or several. form: "json" or "tokens", "" for an answer that is refused."""
 
     persons: Persons
     verbs: Sequence[str] = ()
     label: str | None = None
     triplets: list[Claim] = field(default_factory=list)
-    located: list[tuple[list[float], str]] = field(default_factory=list)
+    located: dict[int, tuple[list[float], str]] = field(default_factory=dict)
     ids: dict[str, list[int]] = field(default_factory=dict)
     acting: set[int] = field(default_factory=set)
-    reports: list[str] = field(default_factory=list)
+    reports: list[tuple[str, str]] = field(default_factory=list)
     tokens: str = ""
     form: str = ""
+
+    def report(self, reason: str, words: str = "") -> None:
+        """Add why a part of the answer is left out. words: what the summary quotes."""
+        self.reports.append((reason, words))
 
     def read_all(self, values: Sequence[Any]) -> None:
         """Add the triplets and boxes in all JSON values of the answer, and replace the ids of boxes in its triplets by
         the boxes. Raises `NotReadError` for a value of another shape than those that are read."""
-        for value in values:
+        are_lines = all(isinstance(value, dict) for value in values)  # a box a line: one list
+        for value in [values] if are_lines else values:
             self.read(value)
         if self.located:
             self.triplets = [claim for claim in map(self._look_up_boxes, self.triplets) if claim is not None]
+            self._read_phrases()
 
     def read(self, value: Any) -> None:
         """Add the triplets and boxes in one JSON value of the answer: a pair of boxes, a list of values, or an object.
@@ -124,7 +141,9 @@ class Claims:
         Which one is told by its keys, which are plain (`_plain_key`)."""
         if _has_box(entry):
             self._read_listed_box(entry)
-        elif any(map(_SUBJECT.fullmatch, entry)) or (
+            return
+        entry = self._complete_pair(entry)
+        if any(map(_SUBJECT.fullmatch, entry)) or (
             any(map(_OBJECT.fullmatch, entry)) and _value_of(entry, _VERBS) is not None
         ):
             self._read_triplet(entry)
@@ -135,13 +154,13 @@ class Claims:
         """Add the triplet that two named boxes with a verb state: the person and the object, or reversed if only the
         second is a person. A pair without a person is reported. Both have plain keys."""
         for entry in (first, second):  # _BOX, _NAME, ...: patterns of the keys that have such a value
-            _refuse_other_keys(entry, _BOX, _NAME, _VERBS, _SCORE)
+            self._pass_over(entry, _BOX, _NAME, _VERBS, _SCORE)
         names = [_name_of(entry) for entry in (first, second)]
         people = [name is not None and self.persons(name) for name in names]
         if people == [False, True]:
             first, second = second, first
         elif None not in names and not any(people):
-            self.reports.append(NO_PERSON)
+            self.report(NO_PERSON)
             return
         label, verb_of_person = _name_of(second), _value_of(first, _VERBS)
         verb_value = _value_of(second, _VERBS) or verb_of_person  # it stands beside either of the two boxes
@@ -164,18 +183,18 @@ class Claims:
         """Add the triplet of a JSON object that has keys of a subject, or of an object and its verb. A triplet whose
         subject is no person is reported. Raises `NotReadError` for keys that are not read."""
         # _SUBJECT, _OBJECT, ...: patterns of the keys that have such a value
-        _refuse_other_keys(entry, _SUBJECT, _OBJECT, _LABEL, _NAME, _VERBS, _SCORE)
+        self._pass_over(entry, _SUBJECT, _OBJECT, _LABEL, _NAME, _VERBS, _SCORE)
         subject, object_ = (_value_of(entry, kind) for kind in (_SUBJECT, _OBJECT))
         parts = [_by_plain_key(part) if isinstance(part, dict) else {} for part in (subject, object_)]
         for part in parts:
-            _refuse_other_keys(part, _BOX, _NAME, _SCORE)
+            self._pass_over(part, _BOX, _NAME, _SCORE)
         # who acts: named by another key than the one that says where, or by an id such as `person.1`
         subject_values = (entry.get(key) for key in ("subject", "human", "person"))
         subject_texts = [text for text in map(_text_of, subject_values) if text and text is not subject]
         subject_name = _OF_ID.sub(r"\1", subject_texts[0]) if subject_texts else ""
         acts = _name_of(parts[0]) or label_of(subject_name) or None
         if acts is not None and not self.persons(acts):
-            self.reports.append(NO_PERSON)
+            self.report(NO_PERSON)
             return
         # what is acted on: the first name among these that is no index
         further_labels = [entry.get(key) for key in ("object", "target", "label", "category", "class", "name")]
@@ -199,20 +218,20 @@ class Claims:
         object's name."""
         label = claim.label
         if not claim.verbs:
-            self.reports.append("a pair without a verb that can be read")
+            self.report(NO_VERB, verb_value if isinstance(verb_value, str) else "")
         # without a readable name, the object can still be a box that is named elsewhere, by its index or its id
         elif label is None or type(claim.object) is int or label in self.ids or is_name(label):
             spans = tuple(span_of(verb_value, verb) for verb in claim.verbs)
             self.triplets.append(replace(claim, spans=spans, label_span=span_of(label_value, label or "")))
         else:
-            self.reports.append("an object whose name cannot be read")
+            self.report("an object whose name cannot be read", label)
 
     def _score(self, entry: dict[str, Any]) -> float | None:
         """Return the score that a JSON object states, None without one; a score that is no number is reported."""
         value = _value_of(entry, _SCORE)
         score = _number_of(value)
         if value is not None and score is None:
-            self.reports.append("a score that is no number (its triplet is kept)")
+            self.report("a score that is no number (its triplet is kept)")
         return score
 
     def _read_listed_box(self, entry: dict[str, Any]) -> None:
@@ -220,26 +239,81 @@ class Claims:
         `NotReadError` if a verb stands beside it, since nothing says whose verb it is."""
         if _value_of(entry, _VERBS) is not None:
             raise NotReadError("an answer with a verb beside one box, and nothing that says whose")
-        _refuse_other_keys(entry, _BOX, _NAME, _SCORE)
+        self._pass_over(entry, _BOX, _NAME, _SCORE)
         box_id = next((entry[key] for key in ("id", "idx", "index") if key in entry), None)
         id_match = _OF_ID.fullmatch(box_id) if isinstance(box_id, str) else None
         box, name = numbers_of(_value_of(entry, _BOX)), _name_of(entry) or label_of(id_match[1] if id_match else "")
-        if box is None or not is_name(name):
-            self.reports.append(NO_BOX)
-            return
-        if isinstance(box_id, int | str):
-            self.ids.setdefault(str(box_id).strip(), []).append(len(self.located))
-        self.located.append((box, name))
+        number = len(self.located)
+        self.add_box(box, name)
+        if isinstance(box_id, int | str) and number in self.located:
+            self.ids.setdefault(str(box_id).strip(), []).append(number)
+
+    def add_box(self, box: Place, name: str) -> None:
+        """Add a box that the answer lists, with its name; report it if it has no four numbers, or no name."""
+        if not isinstance(box, list) or len(box) != 4:
+            self.report(NO_BOX)
+        elif is_name(name) or split_statement(name):
+            self.located[len(self.located)] = box, name
+        else:
+            self.report(NO_NAME, name)
 
     def _read_wrapper(self, entry: dict[str, Any]) -> None:
         """Add the triplets and boxes of a JSON object that holds lists of these. Raises `NotReadError` for an object
         without such a list."""
-        _refuse_other_keys(entry, _LISTS)
-        lists = [value for key, value in entry.items() if not _BESIDE.fullmatch(key)]
-        if not lists or not all(isinstance(value, list) for value in lists):
+        # names alone ("objects": ["person", "bicycle"]) state nothing
+        names = {key for key in ("objects", "detections") if _is_text_list(entry.get(key))}
+        entry = {key: value for key, value in entry.items() if key not in names}
+        self._pass_over(entry, _LISTS)
+        lists = [value for key, value in entry.items() if _LISTS.fullmatch(key)]
+        if not lists or not all(isinstance(value, list | dict) for value in lists):
             raise NotReadError("an answer without a list of triplets or boxes")
-        for item in chain.from_iterable(lists):
-            self.read(item)
+        for value in lists:
+            self.read(value)
+
+    def _complete_pair(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """Return a JSON object in which the box without an owner is the person's if the other is the object's, and the
+        reverse: `bbox_2d` beside `object_bbox_2d`. The label of the person's box names the person, or is a phrase."""
+        if _value_of(entry, _BOX) is None:
+            return entry
+        is_persons = any("box" in key for key in entry if _OBJECT.fullmatch(key))
+        owner = "person_box" if is_persons else "object_box"
+        entry = {owner if _BOX.fullmatch(key) else key: value for key, value in entry.items()}
+        label = _text_of(entry.get("label")) if is_persons else None
+        phrase = split_statement(label_of(label)) if label else None
+        if phrase is not None and _value_of(entry, _VERBS) is None:
+            return {**entry, "label": phrase[2] or None, "person": phrase[0] or None, "verb": phrase[1]}
+        if label and self.persons(label_of(label)):
+            return {**entry, "label": None, "person": label}
+        return entry
+
+    def _pass_over(self, entry: dict[str, Any], *patterns: re.Pattern[str]) -> None:
+        """Count the keys of a JSON object that fit none of the patterns, nor _BESIDE, whose keys may always be there.
+        Raises `NotReadError` for one that may take back what is read, or state more (`_says_more`)."""
+        keys = [key for key in entry if not any(pattern.fullmatch(key) for pattern in (_BESIDE, *patterns))]
+        for key in keys:
+            if _says_more(key, entry[key]):
+                raise NotReadError(f"an answer with a key that is not read ({key[:40]})")
+            self.report(KEY, key)
+
+    def _read_phrases(self) -> None:
+        """Take the listed boxes that no triplet uses and whose label says what somebody does ("man riding bike"): each
+        is a triplet if the other box is listed, once; else it is reported."""
+        claimed = [id(place) for claim in self.triplets for place in (claim.subject, claim.object)]
+        names = {number: name for number, (box, name) in self.located.items() if id(box) not in claimed}
+        phrases = {number: phrase for number, name in names.items() if (phrase := split_statement(name))}
+        for number, (subject, verbs, thing) in phrases.items():
+            box, name = self.located.pop(number)
+            # with a subject ("man"), the box is that of who acts, else that of the object ("riding the bike")
+            is_other = partial(_same_thing, thing) if subject else self.persons
+            others = [pair for other, pair in self.located.items() if other not in phrases and is_other(pair[1])]
+            if len(others) != 1 or not verbs or (subject and not self.persons(subject)):
+                self.report(PHRASE, name)
+                continue
+            ((other_box, other_name),) = others
+            claim = Claim(box, other_box, other_name, tuple(verbs), acts=subject, of_box=True)
+            self.triplets.append(
+                claim if subject else replace(claim, subject=other_box, object=box, label=thing, acts=other_name)
+            )
 
     def _look_up_boxes(self, claim: Claim) -> Claim | None:
         """Return a triplet with the boxes that the answer lists in place of their ids. Return None, and report it, if
@@ -251,7 +325,7 @@ class Claims:
             if indices is None and type(place) is not int:
                 continue  # a box, a name, or nothing
             if indices is None or len(indices) > 1:
-                self.reports.append("a triplet with the index of a box that is not there")
+                self.report("a triplet with the index of a box that is not there")
                 return None
             box, name = self.located[indices[0]]
             if which == "object":
@@ -260,17 +334,9 @@ class Claims:
                 replacements |= {"subject": box, "acts": name}
                 self.acting.add(indices[0])
             else:
-                self.reports.append(NO_PERSON)
+                self.report(NO_PERSON)
                 return None
         return replace(claim, **replacements)
-
-
-def _refuse_other_keys(entry: dict[str, Any], *patterns: re.Pattern[str]) -> None:
-    """Raise `NotReadError` for a key of a JSON object that fits none of the patterns, and is none that may always be
-    there (_BESIDE)."""
-    for key in entry:
-        if not any(pattern.fullmatch(key) for pattern in (_BESIDE, *patterns)):
-            raise NotReadError(f"an answer with a key that is not read ({key[:40]})")
 
 
 # Keys and values
@@ -301,8 +367,35 @@ def _value_of(entry: dict[str, Any], pattern: re.Pattern[str]) -> Any:
 
 
 def _has_box(entry: dict[str, Any]) -> bool:
-    """Return whether a JSON object is about one box: it has a box, and no subject."""
-    return _value_of(entry, _BOX) is not None and _value_of(entry, _SUBJECT) is None
+    """Return whether a JSON object is about one box: it has a box, and no subject, nor the object's box beside it."""
+    has_other = any("box" in key for key in entry if _OBJECT.fullmatch(key))
+    return _value_of(entry, _BOX) is not None and _value_of(entry, _SUBJECT) is None and not has_other
+
+
+def _is_text_list(value: Any) -> bool:
+    """Return whether a JSON value is a list of texts."""
+    return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
+
+
+def _same_thing(name: str, other: str) -> bool:
+    """Return whether two names of an answer have the same last word: "red bike" and "bike"."""
+    return bool(other) and name.rpartition("_")[2].rstrip("s") == other.rpartition("_")[2].rstrip("s")
+
+
+def _says_more(key: str, value: Any) -> bool:
+    """Return whether a key that is not read may take back what stands beside it, or state more: it denies or doubts, is
+    false or 0, or has a box, a part of one, or verbs."""
+    if takes_back(key.split("_")) or _SIDE.fullmatch(key):
+        return True
+    if isinstance(value, dict):
+        inner = _by_plain_key(value)
+        return any(_BOX.fullmatch(name) or _VERBS.fullmatch(name) or _says_more(name, inner[name]) for name in inner)
+    if isinstance(value, list):
+        has_verb = any(isinstance(item, str) and names_verb(item) for item in value)
+        return has_verb or numbers_of(value) is not None or any(_says_more(key, item) for item in value)
+    if isinstance(value, str):
+        return bool(_STATING.search(key)) or denies(re.findall(r"[^\W_]+(?:'[^\W_]+)*", value.lower()))
+    return value is not None and value is not True and not value
 
 
 def _name_of(entry: dict[str, Any]) -> str | None:

@@ -18,7 +18,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from hoicli.converters.vlm.claims import NO_BOX, NO_PERSON, Claim, Claims, NotReadError, Persons, Place
+from hoicli.converters.vlm.claims import NO_PERSON, Claim, Claims, NotReadError, Persons, Place
 from hoicli.converters.vlm.spoken_names import is_name, label_of, names_person
 from hoicli.converters.vlm.spoken_text import Spoken, final_part, values_in
 
@@ -49,14 +49,14 @@ def read_answer(
         else:
             values, is_cut_off = ([answer], False) if isinstance(answer, list | dict) else values_in(text)
             if is_cut_off:
-                claims.reports.append("the unfinished end of an answer that was cut off")
+                claims.report("the unfinished end of an answer that was cut off")
             if not values:
                 what = "was cut off before anything whole" if is_cut_off else "is no JSON, and no box tokens"
                 raise NotReadError(f"an answer that {what}")
             claims.read_all(values)
             claims.form = "json"
     except (NotReadError, ValueError) as refused:
-        return Claims(persons, reports=[str(refused)])
+        return Claims(persons, reports=[(str(refused), "")])
     return claims
 
 
@@ -91,14 +91,11 @@ def _read_tokens(text: str, claims: Claims) -> None:
                 label, verbs = object_ or claims.label, tuple(claims.verbs)
                 claims.triplets.append(Claim(subject=person_box, object=object_box, label=label, verbs=verbs))
             else:
-                claims.reports.append(NO_PERSON)
+                claims.report(NO_PERSON)
         return
     for name, places in mentions:
         for place in places:
-            if isinstance(place, list) and len(place) == 4 and is_name(name):
-                claims.located.append((place, name))
-            else:
-                claims.reports.append(NO_BOX)
+            claims.add_box(place, name)
 
 
 def _kind(match: re.Match[str]) -> str:

@@ -6,23 +6,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 from typing import Any
 
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import SUBJECT, replace_typography
+from hoicli.wordnet.lexicon import open_wordnet
 from hoicli.wordnet.phrases import AUXILIARIES, PERFECT
 from hoicli.wordnet.spoken_words import SpokenWords
+from hoicli.wordnet.word_uses import denies_or_doubts, words_table
 
-PREPOSITIONS = frozenset(
-    (
-        *("about", "against", "along", "around", "at", "by", "down", "for", "from", "in", "into", "near"),
-        *("of", "off", "on", "onto", "out", "over", "through", "to", "under", "up", "with"),
-    )
-)
-"""Words that follow a verb and belong to it."""
 PERSONS = frozenset(
     (
         *("person", "human", "people", "man", "woman", "boy", "girl", "child", "kid", "baby", "adult", "player"),
@@ -31,22 +26,18 @@ PERSONS = frozenset(
     )
 )
 """Names of a box that mean a person: the box becomes one of `person`."""
+_FILLERS = frozenset(("are", "being", "is", "that", "who"))
+"""Words of a label that say nothing: "a man who is riding a bike"."""
 _ARTICLES = frozenset(("a", "an", "the", "a/an", "his", "her", "their", "its", "another"))
 """Words before a noun that are not part of its name."""
-MOST_WORDS = 3
-"""The most words of a verb or of a name; anything longer is prose."""
-_DENIALS = frozenset(("no", "not", "never", "nobody", "nothing", "none", "neither", "nor", "cannot", "without"))
-_DOUBTS = frozenset({
-    "non", "absent", "except", "false", "hardly", "barely", "almost", "nearly", "or", "either", "if", "maybe",
-    "perhaps", "possibly", "probably", "may", "might", "could", "would", "unknown", "unclear", "unsure", "is", "are",
-    "true",
-})  # fmt: skip
+MOST_WORDS = 5
+"""The most words of a verb, besides auxiliaries and articles: "going for a ride on". Anything longer is prose."""
+MOST_WORDS_OF_NAME = 6
+"""The most words of a name: "man in a red shirt"."""
+_INTENTIONS = frozenset(("about", "attempting", "going", "preparing", "ready", "tries", "trying", "wanting", "wants"))
+"""Words before "to" and a verb that says what is not done yet."""
+_STATEMENTS = frozenset(("are", "false", "is", "true"))
 """Further words that are no part of a verb or a name."""
-
-
-def denies(words: Iterable[str]) -> bool:
-    """Return whether one of the words, which are in lower case, denies something: "no", "never", "isn't"."""
-    return any(word in _DENIALS or word.endswith(("n't", "n\N{RIGHT SINGLE QUOTATION MARK}t")) for word in words)
 
 
 def label_of(text: str) -> str:
@@ -82,7 +73,7 @@ def split_phrase(phrase: str) -> tuple[list[str], str | None]:
     verbs, label = [], None
     for words in _phrases(phrase):
         verb_end = verb_start = _count_auxiliaries(words) + 1
-        while verb_end < len(words) and words[verb_end] in PREPOSITIONS:
+        while verb_end < len(words) and words[verb_end] in words_table()["prepositions"]:
             verb_end += 1
         article = next((index for index, word in enumerate(words) if index >= verb_start and word in _ARTICLES), None)
         name_start = verb_end
@@ -95,9 +86,10 @@ def split_phrase(phrase: str) -> tuple[list[str], str | None]:
 
 
 def is_name(label: str) -> bool:
-    """Return whether a label, as records spell it, can be a name: it has at most MOST_WORDS words, besides numbers, and
-    none that denies or doubts."""
-    return _is_plain([word for word in label.split("_") if not word.strip("#.").isdecimal()])
+    """Return whether a label, as records spell it, can be a name: it has at most MOST_WORDS_OF_NAME words, besides
+    numbers, and none that denies or doubts."""
+    words = [word for word in label.split("_") if not word.strip("#.").isdecimal()]
+    return _is_plain(words, MOST_WORDS_OF_NAME)
 
 
 def names_person(name: str) -> bool:
@@ -106,12 +98,49 @@ def names_person(name: str) -> bool:
     words = [word for word in name.split("_") if word.strip("#().0123456789")]
     if not words or len(name) > 80:
         return False
-    return words[-1].strip("#().0123456789") in PERSONS or _persons().look_up_object(name).label == SUBJECT
+    return words[-1].strip("#().0123456789") in PERSONS or _hico_words().look_up_object(name).label == SUBJECT
+
+
+def names_verb(text: str) -> bool:
+    """Return whether a text is a verb of HICO-DET."""
+    return _hico_words().look_up_verb(text).label is not None
+
+
+def split_statement(name: str) -> tuple[str, list[str], str] | None:
+    """Return (who acts, the verbs, the object) of a box's label that says what somebody does, None for a name.
+
+    "man_riding_a_bike" is ("man", ["riding"], "bike"); "" stands for what is not said ("riding_the_bike"), and a phrase
+    without a verb has none ("man_on_horse"). A man with what no dataset has is a name ("man_in_a_red_shirt"), and so is
+    a noun that begins or ends as a verb does ("dining_table", "sleeping_cat")."""
+    words = [word for word in name.split("_") if word not in _FILLERS]
+    for place, word in enumerate(words):
+        subject, rest = "_".join(words[:place]), words[place + 1 :]
+        thing = "_".join(word for word in rest if word not in _ARTICLES)
+        acts = bool(subject) and names_person("_".join(word for word in words[:place] if word not in _ARTICLES))
+        if _is_act(words, place) and (acts or (rest and (subject or rest[0] in _ARTICLES))):
+            verbs, label = split_phrase("_".join(words[place:]))
+            return subject, verbs, "_".join(word for word in (label or "").split("_") if word not in _ARTICLES)
+        if word in words_table()["prepositions"] and subject:
+            is_phrase = acts and _hico_words().look_up_object(thing).label not in (None, SUBJECT)
+            return (subject, [], thing) if is_phrase or (word == "by" and names_person(thing)) else None
+    return None
+
+
+def _is_act(words: list[str], place: int) -> bool:
+    """Return whether the word at a place of a name is a verb: a gerund that makes no noun with the word before or after
+    it, or behind a person and before other words a form in -s ("man rides bike")."""
+    word, wordnet = words[place], open_wordnet()
+    if not wordnet.forms(word, "v"):
+        return False
+    if not word.endswith("ing"):
+        return 0 < place < len(words) - 1 and word.endswith("s") and names_person("_".join(words[:place]))
+    nouns = ("_".join(words[max(place - 1, 0) : place + 1]), "_".join(words[place : place + 2]))
+    return not any("_" in noun and wordnet.forms(noun, "n") for noun in nouns)
 
 
 @cache
-def _persons() -> SpokenWords:
-    """Return the look-up by which names of persons are found: that of HICO-DET's objects."""
+def _hico_words() -> SpokenWords:
+    """Return the look-up by which persons and phrases are told from other names: that of HICO-DET's words."""
     return SpokenWords(load("hico"))
 
 
@@ -121,11 +150,13 @@ def _verb(words: list[str]) -> str:
     return "no_interaction" if verb.startswith("no_interaction") else verb
 
 
-def _is_plain(words: list[str]) -> bool:
-    """Return whether words can be a verb or a name: there are at most MOST_WORDS, and none denies, doubts or is odd."""
-    if not 0 < len(words) <= MOST_WORDS:
+def _is_plain(words: list[str], most: int = MOST_WORDS) -> bool:
+    """Return whether words can be a verb or a name: there are at most `most`, and none denies, doubts or is odd."""
+    if not 0 < len(words) <= most:
         return False
-    return words[0] == "no_interaction" or not (denies(words) or any(map(_is_strange, words)))
+    if words[1:2] == ["to"] and words[0] in _INTENTIONS:
+        return False
+    return words[0] == "no_interaction" or not (denies_or_doubts(words) or any(map(_is_strange, words)))
 
 
 def _count_auxiliaries(words: list[str]) -> int:
@@ -134,9 +165,9 @@ def _count_auxiliaries(words: list[str]) -> int:
 
 
 def _is_strange(word: str) -> bool:
-    """Return whether a word is no part of a name: it expresses doubt, is empty, begins with a digit, or has characters
+    """Return whether a word is no part of a name: it states something, is empty, begins with a digit, or has characters
     that words do not have."""
-    if word in _DOUBTS or not word or word[0].isdigit():
+    if word in _STATEMENTS or not word or word[0].isdigit():
         return True
     # "M" are marks, such as accents that are characters of their own
     return not all(letter.isalnum() or letter in "-'&." or unicodedata.category(letter)[0] == "M" for letter in word)

@@ -1,10 +1,11 @@
 """The text of a vision-language model's answer: its values, JSON as models write it; where it says a word, and how
 probable that was.
 
-The text is nothing but JSON, has it in one code fence, or ends in it after one sentence; after `<think>`, within
-`<answer>`. Accepted are single quotes, comments, trailing or missing commas, Python's words for true and null,
-parentheses for brackets, and a text that is cut off, of which every complete item is kept. Nothing is guessed: words
-beside the JSON that may take it back refuse it ("There is no such interaction. The format would be {...}").
+The text is nothing but JSON, has it in one code fence, or has it after one sentence and before polite ones; after
+`<think>`, within `<answer>`. Accepted are single and typographic quotes, comments, trailing or missing commas,
+Python's words for true and null, parentheses for brackets, and a text that is cut off, of which every complete item is
+kept. Nothing is guessed: words beside the JSON that may take it back refuse it ("There is no such interaction. The
+format would be {...}").
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from hoicli.converters.vlm.spoken_names import denies
 from hoicli.vocabulary.labels import replace_typography, strip_accents
+from hoicli.wordnet.word_uses import denies, denies_or_doubts
 
 DEEPEST = 40
 """The most levels of brackets; answers have four."""
@@ -52,8 +53,9 @@ def span_of(value: Any, words: str) -> Span | None:
         return next((span for span in spans if span is not None), None)
     if not isinstance(value, Spoken) or not re.search(r"[^\W_]", words):
         return None
-    pattern = r"[\W_]+".join(part for part in re.split(r"[\W_]+", words) if part)  # any separators between the words
-    match = re.search(pattern, value, re.IGNORECASE)
+    parts = (re.escape(part) for part in re.split(r"[\W_]+", words) if part)
+    pattern = r"[\W_]+".join(parts)  # any separators between the words, and none of them the part of a longer one
+    match = re.search(rf"(?<![^\W_]){pattern}(?![^\W_])", value, re.IGNORECASE)
     return (value.start + match.start(), value.start + match.end()) if match else None
 
 
@@ -79,9 +81,9 @@ def values_in(part: Spoken) -> tuple[list[Any], bool]:
     """Return the JSON objects and lists in a text, in order, and whether the last one was cut off.
 
     part: the part of an answer that counts (`final_part`). It must be nothing but these values, or have them in its one
-    code fence, or be one sentence with one value behind it; for any other text the list is empty. Raises ValueError,
-    whose text is the reason, for several fences, for words beside the JSON that may take it back, and for a key that
-    occurs twice in an object: nothing says which of the two counts."""
+    code fence, or be one sentence with one value behind it; polite sentences may follow. For any other text the list is
+    empty. Raises ValueError, whose text is the reason, for several fences, for words beside the JSON that may take it
+    back, and for a key that occurs twice in an object: nothing says which of the two counts."""
     fences = list(_FENCE.finditer(part))
     if len(fences) > 1:
         raise ValueError("several code fences in one answer")
@@ -90,10 +92,14 @@ def values_in(part: Spoken) -> tuple[list[Any], bool]:
         _refuse_template(f"{part[: fence.start()]} {part[fence.end() :]}")
         return _read_values(Spoken.starting_at(fence[1], part.start + fence.start(1)))
     opening = _OPENING.search(part)
-    before = part[: opening.start()] if opening else ""
+    begin = opening.start() if opening else 0
+    end = len(part)
+    while (polite := _POLITE_END.search(part, begin, end)) and not denies(_words_of(polite[0])):
+        end = polite.start()
+    before = part[:begin]
+    values, is_cut_off = _read_values(Spoken.starting_at(part[begin:end], part.start + begin))
     if not re.search(r"\w", before):
-        return _read_values(part)
-    values, is_cut_off = _read_values(Spoken.starting_at(part[len(before) :], part.start + len(before)))
+        return values, is_cut_off
     if len(values) != 1:
         return [], False
     if not _is_plain_sentence(before):
@@ -106,10 +112,10 @@ def _read_values(part: Spoken) -> tuple[list[Any], bool]:
     off; for any other text no values. Raises ValueError if a comment before or after them may take them back."""
     values: list[Any] = []
     reader = _ValueReader(part)
-    begin = end = 0
+    begin, end = None, 0
     try:
         while not reader.cut and reader.next_is_container():
-            begin = begin or reader.at
+            begin = reader.at if begin is None else begin
             value = reader.value(0)
             if value or not reader.cut:
                 values.append(value)
@@ -120,7 +126,7 @@ def _read_values(part: Spoken) -> tuple[list[Any], bool]:
         return [], False
     if not reader.cut and reader.next_mark():
         return [], False
-    if values and not reader.cut and _takes_back(_words_of(f"{part[:begin]} {part[end:]}")):
+    if values and not reader.cut and takes_back(_words_of(f"{part[:begin]} {part[end:]}")):
         raise ValueError(_TAKEN_BACK)
     return values, reader.cut
 
@@ -130,23 +136,26 @@ def _read_values(part: Spoken) -> tuple[list[Any], bool]:
 _TAKEN_BACK = "an answer with other words beside its JSON than one sentence that states something"
 _OPENING = re.compile(r"[{\[]")
 _SENTENCE_END = re.compile(r"[.!?]+(?:\s+|\Z)|\n+")
-_COURTESIES = frozenset(("sure", "certainly", "absolutely", "of course", "ok", "okay", "yes"))
-"""What may stand before the one sentence, as a sentence of its own."""
+_COURTESY = re.compile(
+    r"sure|certainly|absolutely|of course|ok|okay|yes|(?:sure )?(?:here (?:is|are)|here's|below (?:is|are))\b.*"
+)
+"""What may stand before the one sentence, as a sentence of its own: "Sure!", "Here is the JSON:"."""
+_POLITE_END = re.compile(
+    r"(?<![^\s\]}>])(?:(?:please )?let me know|feel free|(?:i )?hope (?:this|that|it)|is there anything else|"
+    r"if you (?:need|have|want))\b[^.!?\[\]{}]{0,120}[.!?]*\s*\Z",
+    re.IGNORECASE,
+)
+"""A sentence which is only polite, as the last of an answer: "Let me know if you need anything else!"."""
 _TEMPLATES = frozenset(("example", "examples", "template", "templates"))
 """Words which say that the JSON beside them is none of the image."""
 _CONDITIONALS = frozenset(("would", "could", "format", "formats"))
 """Words which say so in a sentence alone, or together with a denial."""
 _UNCERTAIN = frozenset({
-    "should", "might", "may", "maybe", "perhaps", "possibly", "probably", "if", "unless", "hypothetical", "placeholder",
-    "unable", "fail", "fails", "failed", "lack", "lacks", "lacking", "absent", "missing", "zero", "empty", "false",
-    "wrong", "incorrect", "impossible", "unclear", "unsure", "unknown", "unlikely", "hardly", "barely", "sorry",
-    "unfortunately", "instead", "except", "isnt", "arent", "dont", "doesnt", "cant",
-    "kein", "keine", "keinen", "nicht", "niemand", "nichts", "pas", "aucun", "aucune", "rien", "jamais", "nadie",
-    "nada", "ningun", "ninguna", "ninguno", "nessun", "nessuno", "nessuna", "non", "senza", "nao", "nenhum", "nenhuma",
-    "ninguem", "geen", "niet",
+    "should", "hypothetical", "placeholder", "unable", "fail", "fails", "failed", "lack", "lacks", "lacking", "missing",
+    "zero", "empty", "false", "wrong", "incorrect", "impossible", "unlikely", "sorry", "unfortunately", "instead",
+    "isnt", "arent", "dont", "doesnt", "cant", "negative", "negated", "invalid", "rejected", "excluded",
 })  # fmt: skip
-"""Further words that may take back what stands beside them; denials of other languages, since `denies` knows English
-only."""
+"""Further words that may take back what stands beside them."""
 
 
 def _words_of(text: str) -> list[str]:
@@ -154,9 +163,9 @@ def _words_of(text: str) -> list[str]:
     return re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)*", strip_accents(replace_typography(text)).lower())
 
 
-def _takes_back(words: Sequence[str]) -> bool:
+def takes_back(words: Sequence[str]) -> bool:
     """Return whether words may take back the JSON beside them, or make it an example."""
-    return denies(words) or not (_TEMPLATES | _CONDITIONALS | _UNCERTAIN).isdisjoint(words)
+    return denies_or_doubts(words) or not (_TEMPLATES | _CONDITIONALS | _UNCERTAIN).isdisjoint(words)
 
 
 def _is_plain_sentence(text: str) -> bool:
@@ -164,8 +173,8 @@ def _is_plain_sentence(text: str) -> bool:
     Latin letters, since no others are understood."""
     sentences = [" ".join(_words_of(sentence)) for sentence in _SENTENCE_END.split(replace_typography(text))]
     words = _words_of(text)
-    is_one = sum(bool(sentence) and sentence not in _COURTESIES for sentence in sentences) <= 1
-    return is_one and not _takes_back(words) and "".join(words).isascii()
+    is_one = sum(bool(sentence) and not _COURTESY.fullmatch(sentence) for sentence in sentences) <= 1
+    return is_one and not takes_back(words) and "".join(words).isascii()
 
 
 def _refuse_template(text: str) -> None:
@@ -181,9 +190,12 @@ _SKIP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*)*")
 _TOKEN = re.compile(
     r"(?P<mark>[{}\[\](),:])|(?P<number>-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(?P<word>[A-Za-z_][A-Za-z0-9_]*)|"
     r'"(?P<double>(?:[^"\\]|\\.)*)"|'
-    r"'(?P<single>(?:[^'\\]|\\.|'(?!\s*(?:[,:}\])]|\Z)))*)'",
+    r'[\u201c-\u201e\u00ab](?P<typographic>(?:[^\u201c-\u201e\u00ab\u00bb"\\]|\\.)*)["\u201c\u201d\u00bb]|'
+    r"['\u2018-\u201a](?P<single>(?:[^'\u2019\\]|\\.|['\u2019](?!\s*(?:[,:}\])]|\Z)))*)['\u2019]",
     re.DOTALL,
 )
+_QUOTES = frozenset(("", *"\"'\u2018\u2019\u201a\u201c\u201d\u201e\u00ab"))
+"""What a text that is cut off ends with: nothing, or the first quote of a string without an end."""
 _WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _CLOSING = {"{": "}", "[": "]", "(": ")"}
 _ESCAPE = re.compile(r"\\(?:u(?P<code>[0-9a-fA-F]{4})|(?P<one>.))", re.DOTALL)
@@ -227,7 +239,7 @@ class _ValueReader:
         source, kind = token[0], token.lastgroup
         if source in _CLOSING and depth < DEEPEST:
             return self._object(depth + 1) if source == "{" else self._list(_CLOSING[source], depth + 1)
-        if kind in ("double", "single"):
+        if kind in ("double", "single", "typographic"):
             return self._string(token)
         if kind == "number":
             if token.end() == len(self._text):  # digits may be missing
@@ -289,7 +301,7 @@ class _ValueReader:
         mark = self.next_mark()
         token = _TOKEN.match(self._text, self.at)
         if token is None:
-            raise _CutOffError if mark in ("", '"', "'") else _NotJsonError
+            raise _CutOffError if mark in _QUOTES else _NotJsonError
         self.at = token.end()
         return token
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hoicli.converters.context import Context, list_words, quote_word
-from hoicli.errors import DataError
+from hoicli.converters.context import Context, list_words, quote_word, write_listing
+from hoicli.errors import DataError, did_you_mean
 from hoicli.io.streams import Stream
 from hoicli.io.text_tables import announced_delimiter, cells_of, usual_delimiter
-from hoicli.vocabulary.datasets import suggestion
 from hoicli.vocabulary.labels import Vocabulary, normalise
 from hoicli.wordnet.spoken_words import SpokenWords
 from hoicli.wordnet.word_uses import KIND, SAME_WORD, SPELLING, Meaning
+
+LISTED = "`hoicli vocab --list verbs` and `--list objects` have them all"
+"""Advice about a label that is none."""
 
 
 class WordTable:
@@ -27,6 +29,7 @@ class WordTable:
         synonyms = read_synonyms(options["synonyms"], vocabulary) if "synonyms" in options else {}
         self._words, self._name = SpokenWords(vocabulary, synonyms), vocabulary.name
         self._counts: Counter[tuple[str, str, str | None, Meaning]] = Counter()
+        self._mapped: Counter[str] = Counter()
 
     def object(self, name: str) -> str | None:
         """Return an object's label for the record, None if --to-vocabulary leaves it out."""
@@ -40,32 +43,27 @@ class WordTable:
         """Count a name that means a person. kind: "subject", or "object" for a box that is in no triplet."""
         if name != label:
             self._counts[kind, name, None, Meaning(label, KIND, "names a person")] += 1
+            self._mapped[f"{quote_word(name)} to {label}"] += 1
 
     def _count(self, kind: str, word: str, object_: str | None, meaning: Meaning) -> str | None:
         """Count a word with its meaning, and return what it becomes."""
         self._counts[kind, word, object_, meaning] += 1
-        return meaning.label if self._closed or meaning.how in SAME_WORD else word
+        if not self._closed and meaning.how not in SAME_WORD:
+            return word
+        if meaning.label is not None and meaning.how != SPELLING:
+            self._mapped[f"{quote_word(word)} to {meaning.label}"] += 1
+        return meaning.label
 
     def report(self, context: Context) -> None:
         """Announce how many words became others, with the most frequent ones, and write the file of --explain-words."""
-        mapped: Counter[str] = Counter()
-        for (_, word, _, meaning), count in self._counts.items():
-            if (
-                meaning.label is not None
-                and meaning.how != SPELLING
-                and (self._closed or meaning.how in SAME_WORD | {KIND})
-            ):
-                mapped[f"{quote_word(word)} to {meaning.label}"] += count
-        if mapped:
-            context.announce(f"words mapped to {self._name}'s: {mapped.total():,}: {list_words(mapped)}")
+        if self._mapped:
+            words = f"{self._mapped.total():,}: {list_words(self._mapped, 'explain_words')}"
+            context.announce(f"words mapped to {self._name}'s: {words}")
         if self._file is not None:
             self._write(str(self._file))
 
     def _write(self, path: str) -> None:
         """Write a row for each word: its kind, the object that it was said of, its class and why, how often."""
-        from hoicli.io.outputs import write_output
-        from hoicli.tables.notations import chosen_format, render
-
         merged: Counter[tuple[str, str, str | None, Meaning]] = Counter()
         for (kind, word, object_, meaning), count in self._counts.items():
             merged[kind, word, object_ if meaning.how == "object" else None, meaning] += count
@@ -82,7 +80,7 @@ class WordTable:
             }
             for (kind, word, object_, meaning), count in merged.most_common()
         ]
-        write_output(path, render(rows, chosen_format("auto", path)))
+        write_listing(path, rows)
 
 
 def read_synonyms(path: str, vocabulary: Vocabulary) -> dict[str, str]:
@@ -95,8 +93,10 @@ def read_synonyms(path: str, vocabulary: Vocabulary) -> dict[str, str]:
     for line in Stream([path], "synonyms"):
         if line.number == 1 and (delimiter := announced_delimiter(line)):
             continue
+        if line.data.lstrip(b"\xef\xbb\xbf \t").startswith(b"#"):
+            continue
         cells = cells_of(line, delimiter or usual_delimiter(line))
-        if not any(cells) or cells[0].startswith("#"):
+        if not any(cells):
             continue
         place = line.place
         if len(cells) != 2 or not all(cells):
@@ -104,7 +104,7 @@ def read_synonyms(path: str, vocabulary: Vocabulary) -> dict[str, str]:
         word, label = cells
         labels = [name for name in (*vocabulary.verbs, *vocabulary.objects) if name == label.replace(" ", "_")]
         if not labels:
-            advice = suggestion(label, vocabulary, "object") or "choose one of the dataset's"
+            advice = did_you_mean(normalise(label).lower(), (*vocabulary.verbs, *vocabulary.objects), LISTED)
             raise DataError(f"{label!r} is no verb and no object of {vocabulary.name}; {advice}", place=place)
         kind = vocabulary.verbs if labels[0] in vocabulary.verbs else vocabulary.objects
         if normalise(word) in kind and normalise(word) != labels[0]:

@@ -133,5 +133,5 @@ function curveChart(pointsOf, caption) {
 function reach(last) {
   if (!last) return "nothing found";
   const score = absent(last.score) ? "" : `, score ${last.score.toFixed(3)}`;
-  return `${(100 * last.recall).toFixed(1)} % found at a precision of ${(100 * last.precision).toFixed(1)} %${score}`;
+  return `in the end ${(100 * last.recall).toFixed(1)} % found at a precision of ${(100 * last.precision).toFixed(1)} %${score}`;
 }

@@ -117,7 +117,8 @@ function typesTable(found) {
       mark(type), typeWords(type)) },
     { head: "here", number: true, cell: type => whole(found.every[type]) },
     { head: numbers.length === 1 ? "gain in AP" : `gain in mAP of ${plural(numbers.length, "class")}`, number: true,
-      cell: type => type === 0 ? DASH : bar((gains[type] || 0) / most, fixed(gains[type], 2, true)) },
+      cell: type => type === 0 ? DASH : bar((gains[type] || 0) / most, fixed(gains[type], 2, true),
+        two() ? found.model : null) },
   ], rows, { notes: state.class === "" ? []
     : ["A gain may come from predictions of other classes, which the repair turns into this one."] });
 }

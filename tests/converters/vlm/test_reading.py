@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hoicli.converters.vlm.claims import PHRASE
 from hoicli.converters.vlm.forms import read_answer
 from hoicli.converters.vlm.frames import QWEN_PIXELS, parse_frame, resized_by_qwen
 from hoicli.converters.vlm.spoken_names import split_phrase, verbs_of
-from hoicli.converters.vlm.spoken_text import LONGEST, final_part, values_in
+from hoicli.converters.vlm.spoken_text import LONGEST, Spoken, final_part, span_of, values_in
 from hoicli.errors import DataError, UsageError
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.spoken_words import SpokenWords
@@ -61,6 +62,9 @@ def values(text: str) -> tuple[list[Any], bool]:
         ('[{"a": 1}]', [[{"a": 1}]]),
         ('Sure! ```json\n[{"a": 1}]\n``` Hope it helps [1].', [[{"a": 1}]]),
         ('{"a": 1}\n{"a": 2}', [{"a": 1}, {"a": 2}]),
+        ('{"a": "would not"}\n{"a": 2}', [{"a": "would not"}, {"a": 2}]),  # words of a value are no prose beside it
+        ("{\u201ca\u201d: \u201ethe \u2018b\u2019\u201c, \u2018c\u2019: 1}", [{"a": "the \u2018b\u2019", "c": 1}]),
+        ('{"a": 1} I hope this helps. Feel free to ask!', [{"a": 1}]),
         ('<think>[{"a": 0}]</think>[{"a": 1}]', [[{"a": 1}]]),
         ('[{"a": 0}] no</think> [{"a": 1}]', [[{"a": 1}]]),
         ("<think>x</think><answer>[{'a': 1}]</answer>", [[{"a": 1}]]),
@@ -128,6 +132,12 @@ def test_json_is_read_as_json(value: Any) -> None:
     read_answer(value)
 
 
+def test_a_span_is_that_of_whole_words() -> None:
+    text = Spoken.starting_at("grides, ride it", 5)
+    assert span_of(text, "ride") == (13, 17)
+    assert span_of(text, "rid") is None
+
+
 # Names
 
 
@@ -142,6 +152,7 @@ def test_json_is_read_as_json(value: Any) -> None:
         ("no_interaction with a/an dog", "dog", ["no_interaction"]),
         ("hold/carry", None, []),
         ("about to start riding", None, []),
+        ("going for a ride on", None, ["going_for_ride_on"]),
         ("bicycle", "bicycle", ["bicycle"]),
         (7, None, []),
     ],
@@ -265,6 +276,40 @@ def test_faults_are_counted_by_kind_with_the_first_place(convert: Any) -> None:
         "left out: the unfinished end of an answer that was cut off: 1 ",
     ]
     assert result.err.splitlines()[-2].endswith("answers.jsonl:1)")
+
+
+@pytest.mark.parametrize(
+    ("label", "is_phrase"),
+    [
+        ("man riding bike", True), ("a man on a horse", True), ("person holding cup", True), ("man rides bike", True),
+        ("bicycle being ridden by a man", True), ("dog catching frisbee", True), ("riding a bicycle", True),
+        ("man in a red shirt", False), ("dining table", False), ("sleeping cat", False),
+        ("red and white umbrella", False), ("baby stroller", False),
+    ],
+)  # fmt: skip
+def test_a_phrase_is_no_objects_name(convert: Any, label: str, is_phrase: bool) -> None:
+    (found,), result = convert(row([{"bbox_2d": PERSON, "label": label}]))
+    words = f"left out: {PHRASE}: 1 (the first: "
+    assert (not found["boxes"], words in result.err, f'"{label.removeprefix("a ")}" 1' in result.err) == (
+        is_phrase,
+    ) * 3
+
+
+def test_all_that_is_left_out_is_listed(convert: Any, tmp_path: Path) -> None:
+    said = [{**RIDE, "mood": "fine"}, {"bbox": [1, 2, 3], "label": "dog"}, {"bbox": THING}]
+    rows = row("I see\nnothing."), row("No."), {"response": "[]"}, row(said)
+    options = ("--coords", "pixels", "--on-error", "skip", "--left-out", tmp_path / "left.jsonl")
+    _, result = convert(*rows, options=options)
+    assert "could not be read: they give no record\n" in result.err
+    listed = [json.loads(line) for line in (tmp_path / "left.jsonl").read_text().splitlines()]
+    assert [(one["place"].rpartition(":")[2], one["reason"], one["said"]) for one in listed] == [
+        ("1", "an answer that is no JSON, and no box tokens", "I see\nnothing."),
+        ("2", "an answer that is no JSON, and no box tokens", "No."),
+        ("3", "names no image; put its file_name or image_id into the row", ""),
+        ("4", "a key that is not read (what stands beside it is)", "mood"),
+        ("4", "a box that is not four numbers", ""),
+        ("4", "a box without a name that can be read", ""),
+    ]
 
 
 def test_an_empty_list_is_an_answer_and_nonsense_is_none(convert: Any) -> None:
@@ -584,4 +629,8 @@ def test_an_accent_that_parts_two_labels_parts_them() -> None:
 )
 def test_a_key_twice_is_two_conclusions(answer: str) -> None:
     claims = read_answer(answer)
-    assert (claims.form, claims.triplets, claims.reports) == ("", [], ["an answer with a key twice in one object"])
+    assert (claims.form, claims.triplets, claims.reports) == (
+        "",
+        [],
+        [("an answer with a key twice in one object", "")],
+    )
