@@ -102,19 +102,10 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
 
 
 LONGEST = (
-    "project/test_readme.py",
-    "hostile/test_writers.py",
-    "hostile/test_readers.py",
-    "wordnet/test_lexicon.py",
-    "io/test_scale.py",
-    "wordnet/test_lexical.py",
-    "corruption/",
-    "project/test_recipes.py",
-    "commands/test_help.py",
-    "io/test_signals.py",
-    "evaluation/",
-    "diagnosis/",
-)
+    "project/test_readme.py", "hostile/test_writers.py", "hostile/test_readers.py", "wordnet/test_lexicon.py",
+    "io/test_scale.py", "wordnet/test_lexical.py", "corruption/", "project/test_recipes.py", "commands/test_help.py",
+    "io/test_signals.py", "evaluation/", "diagnosis/",
+)  # fmt: skip
 """What takes longest. Processes that share the suite out by files (make test) begin with it, and end together."""
 
 

@@ -2,5 +2,4 @@
 
     from hoicli.compat.qpic import HICOEvaluator     # was: from datasets.hico_eval import HICOEvaluator
 
-One module for each released evaluator; nothing is imported before it is asked for, and nothing of torch at all.
-"""
+One module for each released evaluator; nothing is imported before it is asked for, and nothing of torch at all."""

@@ -21,14 +21,9 @@ class HICOEvaluator(query_evaluators.HICODETEvaluator):
     written to."""
 
     def __init__(
-        self,
-        preds: Sequence[Outputs],
-        gts: Sequence[Outputs],
-        rare_triplets: Collection[Triplet],
-        non_rare_triplets: Collection[Triplet],
-        correct_mat: Any,
-        args: Any,
-    ) -> None:
+        self, preds: Sequence[Outputs], gts: Sequence[Outputs], rare_triplets: Collection[Triplet],
+        non_rare_triplets: Collection[Triplet], correct_mat: Any, args: Any,
+    ) -> None:  # fmt: skip
         super().__init__(preds, gts, rare_triplets, non_rare_triplets, correct_mat, nms_of(args))
         write_json_file(self, getattr(args, "json_file", None))
 

@@ -33,14 +33,9 @@ class HICOEvaluator(cdn.HICOEvaluator):
     line = "mAP full: {mAP} mAP rare: {mAP rare}  mAP non-rare: {mAP non-rare}  mean max recall: {mean max recall}"
 
     def __init__(
-        self,
-        preds: Sequence[Outputs],
-        gts: Sequence[Outputs],
-        rare_triplets: Collection[Triplet],
-        non_rare_triplets: Collection[Triplet],
-        correct_mat: Any,
-        args: Any,
-    ) -> None:
+        self, preds: Sequence[Outputs], gts: Sequence[Outputs], rare_triplets: Collection[Triplet],
+        non_rare_triplets: Collection[Triplet], correct_mat: Any, args: Any,
+    ) -> None:  # fmt: skip
         if getattr(args, "eval_location", False):
             raise UsageError("eval_location: an evaluation of boxes without classes is not served; leave it out")
         rare, non_rare = GROUPS.get(str(option_of(args, "zero_shot_type")), ("unseen", "seen"))

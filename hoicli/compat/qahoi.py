@@ -39,18 +39,10 @@ class HICOEvaluator:
     `hoicli.evaluate` takes them. rows: hoicli's rows, after an evaluation. `evaluation_extra` is refused."""
 
     def __init__(
-        self,
-        preds: Sequence[Outputs],
-        gts: Sequence[Outputs],
-        dataset_path: Any,
-        out_dir: Any,
-        epoch: Any,
-        bins_num: int = 10,
-        use_nms: bool = True,
-        nms_thresh: float = 0.5,
-        nms_alpha: float = 1.0,
+        self, preds: Sequence[Outputs], gts: Sequence[Outputs], dataset_path: Any, out_dir: Any, epoch: Any,
+        bins_num: int = 10, use_nms: bool = True, nms_thresh: float = 0.5, nms_alpha: float = 1.0,
         nms_beta: float = 1.0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._folder, self._out_dir, self._epoch = Path(dataset_path, "annotations"), out_dir, epoch
         self.nms = PairNms(nms_thresh, nms_alpha, nms_beta) if use_nms else None
         self._vocabulary = load("hico")

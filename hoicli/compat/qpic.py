@@ -23,15 +23,9 @@ class HICOEvaluator(query_evaluators.HICODETEvaluator):
     """Takes the place of QPIC's class of this name, and of RLIP's, whose `args` may ask for pair NMS."""
 
     def __init__(
-        self,
-        preds: Sequence[Outputs],
-        gts: Sequence[Outputs],
-        subject_category_id: int,
-        rare_triplets: Collection[Triplet],
-        non_rare_triplets: Collection[Triplet],
-        correct_mat: Any,
-        args: Any = None,
-    ) -> None:
+        self, preds: Sequence[Outputs], gts: Sequence[Outputs], subject_category_id: int,
+        rare_triplets: Collection[Triplet], non_rare_triplets: Collection[Triplet], correct_mat: Any, args: Any = None,
+    ) -> None:  # fmt: skip
         check_subject(subject_category_id)
         nms = query_evaluators.nms_of(args)
         if hasattr(args, "use_nms_filter"):
@@ -43,13 +37,9 @@ class VCOCOEvaluator(query_evaluators.VCOCOEvaluator):
     """Takes the place of QPIC's class of this name."""
 
     def __init__(
-        self,
-        preds: Sequence[Outputs],
-        gts: Sequence[Outputs],
-        subject_category_id: int,
-        correct_mat: Any,
+        self, preds: Sequence[Outputs], gts: Sequence[Outputs], subject_category_id: int, correct_mat: Any,
         args: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         check_subject(subject_category_id)
         super().__init__(preds, gts, correct_mat)
 

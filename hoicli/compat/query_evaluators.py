@@ -2,8 +2,7 @@
 
 The released classes take two lists with a dictionary of tensors for each image: what the network's post-processing made
 (`preds`), and what the dataset has (`gts`). The classes here make of them the arrays that `hoicli.Evaluator` takes, and
-of its rows the means that the released code returns and prints.
-"""
+of its rows the means that the released code returns and prints."""
 
 from __future__ import annotations
 
@@ -106,14 +105,9 @@ class HICODETEvaluator(QueryEvaluator):
     line = "mAP: {mAP} mAP rare: {mAP rare}  mAP non-rare: {mAP non-rare}  mean max recall: {mean max recall}"
 
     def __init__(
-        self,
-        preds: Sequence[Outputs],
-        gts: Sequence[Outputs],
-        rare_triplets: Collection[Triplet],
-        non_rare_triplets: Collection[Triplet],
-        correct_mat: Any,
-        nms: PairNms | None = None,
-    ) -> None:
+        self, preds: Sequence[Outputs], gts: Sequence[Outputs], rare_triplets: Collection[Triplet],
+        non_rare_triplets: Collection[Triplet], correct_mat: Any, nms: PairNms | None = None,
+    ) -> None:  # fmt: skip
         """rare_triplets, non_rare_triplets: the classes of the two means beside that of all. correct_mat [verbs,
         objects]: the factor of the score of each verb with each object, 1 or 0. nms: None for no pair NMS."""
         self._rare = read_triplets(rare_triplets, "rare_triplets")
@@ -140,13 +134,6 @@ class HICODETEvaluator(QueryEvaluator):
     def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
         return best_verbs(outputs, self._score_factors, place, len(self._vocabulary.objects))
 
-    def _predicted_triplets(self, person: int) -> set[Triplet]:
-        """Return the classes that have predictions, after pair NMS. person: the label of every subject."""
-        of_images = self.remaining_predictions.values()
-        labels = chain.from_iterable(arrays["labels"][arrays["object"]].tolist() for arrays in of_images)
-        verbs = chain.from_iterable(arrays["verb"].tolist() for arrays in of_images)
-        return {(person, label, verb) for label, verb in zip(labels, verbs, strict=True)}
-
     def evaluate(self) -> dict[str, float]:
         """Compute and print the means, as the released code does, and return them, in [0, 1]."""
         values: dict[str, dict[Triplet, float]] = {"AP": {}, "max_recall": {}}
@@ -157,7 +144,10 @@ class HICODETEvaluator(QueryEvaluator):
                 values[row["metric"]][triplet] = row["value"] / 100
         ap = grouped = values["AP"]
         if self.groups_need_predictions:
-            predicted = self._predicted_triplets(person)
+            of_images = self.remaining_predictions.values()
+            labels = chain.from_iterable(arrays["labels"][arrays["object"]].tolist() for arrays in of_images)
+            verbs = chain.from_iterable(arrays["verb"].tolist() for arrays in of_images)
+            predicted = {(person, label, verb) for label, verb in zip(labels, verbs, strict=True)}
             grouped = {triplet: value for triplet, value in ap.items() if triplet in predicted}
         in_a_group = self._rare | self._non_rare
         for triplet in ap:

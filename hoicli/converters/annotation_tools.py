@@ -1,5 +1,5 @@
 """Ground truth as annotation tools export it. The files state their labels, so any are taken without --dataset; boxes
-that are turned are refused. Both readers raise `DataError` naming the item.
+that are turned are refused.
 
 label-studio: Label Studio's JSON export (labelstud.io, guide/task_format and tags/relations).
 
@@ -25,11 +25,10 @@ cvat: CVAT's "CVAT for images 1.1" (annotations.xml).
 
 CVAT has no relations: its makers advise an attribute with the action and a group (cvat-ai/cvat#7121). A box with a
 value in an attribute called action, interaction, verb, relation or predicate (or a plural of these; several verbs with
-commas between them) acts on the other boxes of its group; where all boxes act, on the other one. Where several verbs
-or several boxes act on several objects the file does not say which on which, and is refused. Coordinates are edges in
+commas between them) acts on the other boxes of its group; where all boxes act, on the other one. Where several verbs or
+several boxes act on several objects the file does not say which on which, and is refused. Coordinates are edges in
 pixels from 0 and stay as they are. Its COCO export has no groups; one to which somebody added rel_annotations is
-`coco-rel`.
-"""
+`coco-rel`."""
 
 from __future__ import annotations
 

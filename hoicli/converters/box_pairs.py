@@ -33,8 +33,7 @@ ambiguous (Ambiguous-HOI): gt_ambiguous_hoi.pkl, with ambi_names.pkl for the ima
 
 hico_id is an interaction of HICO, counted from 0; obj and verb, which have numberings of their own, are not read.
 Predictions on images that neither file names are refused later, so give both files: the released evaluator counts them
-as false. Read by DirtyHarryLYL/DJ-RN (-Results/Evaluate_ambiguous.py).
-"""
+as false. Read by DirtyHarryLYL/DJ-RN (-Results/Evaluate_ambiguous.py)."""
 
 from __future__ import annotations
 

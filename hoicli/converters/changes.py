@@ -28,7 +28,7 @@ class Changes:
 
     @classmethod
     def from_options(cls, split: str | None, whole_pairs: bool, resize: int | str | None) -> Changes:
-        """Return the changes for --split, --whole-pairs and --resize. Raises `UsageError` for what is none."""
+        """Return the changes for --split, --whole-pairs and --resize. Raises `UsageError` for bad ones."""
         if whole_pairs and not split:
             raise UsageError(f"{arg('whole_pairs')}: goes with {arg('split')}, which names the unseen classes")
         if resize is None:

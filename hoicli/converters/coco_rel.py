@@ -14,8 +14,7 @@ relations of it are counted, as no metric of triplets or graphs knows crowds.
 
 Writing (`--to coco-rel`) gives the same, with categories numbered from 1 in the dataset's order, without --dataset in
 alphabetical order (SGG-Benchmark's loader takes a category 0 for the background), and images by `img_id`, else from 1.
-`read` raises `DataError` naming the item.
-"""
+`read` raises `DataError` naming the item."""
 
 from __future__ import annotations
 

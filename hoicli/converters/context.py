@@ -166,7 +166,7 @@ class Context:
         self.left_out.append({"place": place, "reason": error.problem, "count": 1, "said": ""})
 
     def tell_lost(self, record: Record, *more: str) -> None:
-        """Count what the target format has no place for: every key that is not empty but the usual ones and those in
+        """Count the keys for which the target format has no place: all that are not empty, besides the usual ones and
         `more`. So is an image id that cannot be derived from the file name, since only the file name is written."""
         place = Place(f"image {record['image_id']}")
         kept_keys = {"image_id", "file_name", "boxes", "labels", "hois", *more}

@@ -1,8 +1,7 @@
 """corre_hico.npy and its kind (QPIC, CDN, PPDM): which verbs go with which objects in a dataset.
 
 A matrix [verbs, objects] of 0 and 1 as .npy, in the order of the dataset's numbers, as in the loaders' lists of valid
-ids. It is only written (`--to corre`), beside ground truth in the HOI-A layout (`--to hoia`).
-"""
+ids. It is only written (`--to corre`), beside ground truth in the HOI-A layout (`--to hoia`)."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ Each format is a module with `read(source, context) -> records` (or another func
 `write(records, path, context)`, or both. Its docstring says the index bases, the box convention and what it shifts;
 everything it yields is 0-based `[x1, y1, x2, y2]` with names instead of numbers. A new format is a module and a row
 here; another package's is an entry point in the group `hoicli.formats` whose object is such a row (`Format`), and is
-read where --from names it.
-"""
+read where --from names it."""
 
 from __future__ import annotations
 

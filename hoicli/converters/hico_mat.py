@@ -21,8 +21,7 @@ anno_list.json of no_frills_hoi_det holds the same as one JSON list of both spli
 Its boxes are 0-based inclusive already and not shifted, HOI ids are the texts "001" to "600", and connections 0-based.
 
 Read by the code of ywchao/ho-rcnn (evaluation/eval_one.m) and BigRedT/no_frills_hoi_det (data/hico/mat_to_json.py).
-The readers raise `DataError`, with places in MATLAB's spelling: bbox_test(12).hoi(1).id counts from 1.
-"""
+The readers raise `DataError`, with places in MATLAB's spelling: bbox_test(12).hoi(1).id counts from 1."""
 
 from __future__ import annotations
 
@@ -155,7 +154,7 @@ class _Image:
 
 
 def _add_hoi(image: _Image, row: tuple[Any, ...], field: str) -> None:
-    """Add one annotated interaction of anno_bbox.mat to an image. row: the values of its struct, `hois` of `read`."""
+    """Add one annotated interaction of anno_bbox.mat to an image. row: the values of its struct, as in `read`."""
     number, human_structs, object_structs, connection, invis = row
     interaction = image.interaction_id(_number(number), f"{field}.id")
     image.interactions.add(interaction)

@@ -8,8 +8,8 @@ subject_id and object_id are 0-based indices of the item's boxes, so equal boxes
 a prediction stay. Numbers may be text that ends in a line break. Predicted boxes are float edges in pixels of the
 original image and stay as they are. Keys that a row does not name are not read: a file's `gts` (1-based, resized,
 without image-level labels), hoi_category_id, aux_category_id. Diag-HOI's `action_score` becomes `verb_score`. In the
-V-COCO formats an interaction is an action with its role, and an object_id of -1 a role without object; neither order
-of the roles can be told from a file. They have no scores of actions alone.
+V-COCO formats an interaction is an action with its role, and an object_id of -1 a role without object; neither order of
+the roles can be told from a file. They have no scores of actions alone.
 
 The list that QPIC's evaluator holds (`self.preds`, saved by many forks) is CDN's without file names: its items are then
 in the order of the ground truth, which `--image-list` gives.
@@ -21,10 +21,9 @@ interaction uses is left out and counted. Scores may exceed 1; exact duplicates 
 scores up by equality).
 
 `write` gives the list of `cdn` as plain JSON (`--to cdn-json`), and ground truth in the HOI-A layout (`--to hoia`),
-whose objects count from 1 in a dataset without COCO's ids or a numbering of its own, and whose triplets also have
-their interaction from 1 (`hoi_category_id`, for GEN-VLKT and HOICLIP); `--to corre` (correspondence.py) writes what
-loaders need beside it. `read` raises `DataError` naming the item, from [0].
-"""
+whose objects count from 1 in a dataset without COCO's ids or a numbering of its own, and whose triplets also have their
+interaction from 1 (`hoi_category_id`, for GEN-VLKT and HOICLIP); `--to corre` (correspondence.py) writes what loaders
+need beside it."""
 
 from __future__ import annotations
 
@@ -269,7 +268,7 @@ class _ItemReader:
         self._context.drop(f"interactions {what}", f"{self._context.place}{field}")
 
     def announce_low_numbers(self, file: str) -> None:
-        """Add a note if all interactions of a file without boxes' classes are numbered as low as verbs are."""
+        """Add a note if the interactions of a file whose boxes have no class are numbered as low as verbs."""
         verb_count = len(self._context.vocabulary.verbs)
         numbers_seen = (number for number, pair in self._verbs.names.items() if pair in self._verbs_seen)
         highest = max(numbers_seen, default=verb_count)
@@ -353,8 +352,8 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _usual_objects(layout: Layout, context: Context) -> dict[int, int]:
-    """Return the 0-based id of the object that each number which a layout writes means, without a `numbering`. They are
-    COCO's ids or, of objects that are not COCO's, count from 1, as a note says."""
+    """Return the 0-based id of the object for each number that a layout writes, without a `numbering`. They are COCO's
+    ids or, of objects that are not COCO's, count from 1, as a note says."""
     vocabulary = context.vocabulary
     if layout.objects != "coco-id":
         return {}

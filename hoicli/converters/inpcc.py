@@ -24,7 +24,7 @@ describes it scales the four numbers as corners: --box-form xyxy); they come out
 original image. box_scores are probabilities: the sigmoid of what the network gives. `sizes` are original height and
 width; without them the sizes of --image-list are taken. A column is an interaction: every one of the dataset's in the
 order of their numbers, or the 5,539 of SWIG-HOI's that are evaluated, in ascending order (INP-CC's test texts). Without
-`image_ids` a file's name is its image. `read_outputs` raises `DataError` naming file, array and place.
+`image_ids` a file's name is its image.
 
 Scores and boxes are those of INP-CC's PostProcess, in float64:
 
@@ -32,8 +32,7 @@ Scores and boxes are those of INP-CC's PostProcess, in float64:
     boxes = [cx, cy, w, h] to [x1, y1, x2, y2], clamped to the image, times its width and height
 
 Its defaults are lambda 1 and sigmoid; its command line sets lambda 2, softmax, threshold 0.0001. The released class
-then suppresses pairs, which is left to it: the preds.pkl that it writes holds what remains.
-"""
+then suppresses pairs, which is left to it: the preds.pkl that it writes holds what remains."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Predictions in matrices whose images have no names: the n-th column or row is the n-th image of --image-list, or of
-HICO's test list (list_test of anno.mat) if there are as many; a note says which. The readers raise `DataError` that
-names the file and the place.
+HICO's test list (list_test of anno.mat) if there are as many; a note says which.
 
 mat: the files of UPT, PViC, SCG and their forks for the official MATLAB evaluation, a folder of 80.
 
@@ -29,8 +28,7 @@ image-scores: HICO's image-level predictions, a score of each of 600 classes for
 .mat file, images by classes (or classes by images, as anno_test is). Classes are in HICO's order. Any finite number is
 a score, higher is better. A record has a box for a person and one for each object, all alike: they stand for the whole
 image and mean nothing, as the caveat `whole_image` says. Protocols that look at boxes refuse it; `hico-image` and
-`hico-image-ko` do not look.
-"""
+`hico-image-ko` do not look."""
 
 from __future__ import annotations
 

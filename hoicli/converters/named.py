@@ -4,8 +4,7 @@ Addresses are the publishers' own, at a fixed commit. A checksum is "sha256:HEX"
 file's content, which is how a repository states what a file at a commit is.
 
 The user's copies are in the folder $HOICLI_DATA, else hoicli/data in the user's cache folder ($XDG_CACHE_HOME,
-~/.cache), which holds DATASET/PART.jsonl of every set (`converters.store` makes them).
-"""
+~/.cache), which holds DATASET/PART.jsonl of every set (`converters.store` makes them)."""
 
 from __future__ import annotations
 
@@ -50,21 +49,12 @@ class NamedTruth:
 
 
 _ROWS = (
-    NamedTruth(
-        "hico:test",
-        "HICO-DET, 9,658 test images",
-        f"{_HICODET}/instances_test2015.json",
-        "sha256:cfeaefcc1e006a0d7d205dfba95ac6614341995d18613e016ae650d278757daa",
-        "7cba1727",
-        ("4aacf01a", "29ccab97", "f7d73915"),
-    ),
-    NamedTruth(
-        "hico:train",
-        "HICO-DET, 37,633 training images",
-        f"{_HICODET}/instances_train2015.json",
-        "git:f5ced6f83027ffa5e7eb58df12c0ece6ed346978",
-    ),
-)
+    NamedTruth("hico:test", "HICO-DET, 9,658 test images", f"{_HICODET}/instances_test2015.json",
+        "sha256:cfeaefcc1e006a0d7d205dfba95ac6614341995d18613e016ae650d278757daa", "7cba1727",
+        ("4aacf01a", "29ccab97", "f7d73915")),
+    NamedTruth("hico:train", "HICO-DET, 37,633 training images", f"{_HICODET}/instances_train2015.json",
+        "git:f5ced6f83027ffa5e7eb58df12c0ece6ed346978"),
+)  # fmt: skip
 NAMED: Mapping[str, NamedTruth] = rows_by_name("_ROWS (hoicli/converters/named.py)", ((row.name, row) for row in _ROWS))
 """The annotation sets that `hoicli data fetch` downloads."""
 

@@ -3,8 +3,7 @@
     Stream(["instances_test2015.json"], "ground truth", Opening().specialise(truth=True))
 
 Detection, assumptions and messages are those of `convert`. The records are kept in an unnamed temporary file, so that
-they can be read twice and shared among processors; their errors name the dump and the image.
-"""
+they can be read twice and shared among processors; their errors name the dump and the image."""
 
 from __future__ import annotations
 
@@ -177,6 +176,6 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
 
 
 def _advise_convert(text: str, opening: Opening) -> str:
-    """Return a message of `convert` as another command prints it, which does not have all of its options."""
+    """Return a message of `convert` as another command prints it: with the command before its own options."""
     lacking = _MORE_OPTIONS if opening.fixed else f"{_MORE_OPTIONS}|dataset"
     return re.sub(rf"--(?:{lacking})\b", r"hoicli convert \g<0>", text, count=1)

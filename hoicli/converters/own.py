@@ -1,8 +1,7 @@
 """hoicli's own records as an input of `convert`, so that `convert --to` starts from them; and what
 `hoicli.Evaluator.state()` gave, saved with `numpy.savez`: the predictions of a process of a training script.
 
-Nothing is shifted. --box-form may say that the boxes of records are no corners; another dataset's state is refused.
-"""
+Nothing is shifted. --box-form may say that the boxes of records are no corners; another dataset's state is refused."""
 
 from __future__ import annotations
 

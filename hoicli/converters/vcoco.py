@@ -10,8 +10,7 @@ vsrl: vcoco_{train,val,trainval,test}.json with COCO's instances file and the sp
 Boxes are COCO's [x, y, w, h], 0-based, and become x2 = x + w - 1, y2 = y + h - 1, clipped to the image, as the official
 evaluator has them; boxes that it leaves out (no area, marked `ignore`) are left out here. Every COCO box of an image is
 kept; a person missing in VSRL is `annotated: false`, and ignored in matching. Each action of a person gives one triplet
-for each role, with a null object if the role has none. Image ids are COCO's numbers. The reader raises `DataError`.
-"""
+for each role, with a null object if the role has none. Image ids are COCO's numbers."""
 
 from __future__ import annotations
 

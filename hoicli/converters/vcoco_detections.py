@@ -16,8 +16,7 @@ statement, the record lists it: `"left_out": [{"subject": 0, "verb": "hold", "ro
 itself).
 
 Writing (`--to vcoco-pkl`) gives one dictionary for each subject box; if a subject has several objects for one role,
-more dictionaries follow. Roles without object are written as NaN. The readers raise `DataError`.
-"""
+more dictionaries follow. Roles without object are written as NaN."""
 
 from __future__ import annotations
 

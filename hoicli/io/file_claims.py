@@ -2,8 +2,7 @@
 
 Outputs are registered before the command starts (`register_output`), inputs when they are opened (`register_input`). If
 both name the same file, whichever comes second raises an error. Files are compared by identity, not by name: links and
-./ do not matter.
-"""
+./ do not matter."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 A fork begins with all that this process has read, so nothing is sent to it: ground truth of a whole test set would take
 longer to send than to match. Only Linux has forks that are safe; elsewhere, and in a program with threads, this process
-does all the work. Work that calls OpenCV, whose threads a fork would break, is for `hoicli.io.spawned_workers`.
-"""
+does all the work. Work that calls OpenCV, whose threads a fork would break, is for `hoicli.io.spawned_workers`."""
 
 from __future__ import annotations
 

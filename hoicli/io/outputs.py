@@ -1,6 +1,5 @@
 """Writing bytes: to stdout, to a device, or to files that appear completely or not at all. And checks, before a command
-starts, that its output can be written, so that no long or costly run is lost to a missing folder.
-"""
+starts, that its output can be written, so that no long or costly run is lost to a missing folder."""
 
 from __future__ import annotations
 

@@ -2,9 +2,7 @@
 
 SIGTERM and SIGHUP end a run as Ctrl-C does: half-written files are removed, and workers are ended.
 
-By default they kill a process at once, so a scheduler, `timeout` or a closing terminal would leave partial files. A
-process that ignores them (`nohup`) still ignores them.
-"""
+A process that ignores them (`nohup`) still ignores them."""
 
 from __future__ import annotations
 

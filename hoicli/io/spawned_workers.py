@@ -4,8 +4,7 @@ A worker begins with nothing but the function to call. So it may use OpenCV and 
 work on what this process has read already, forks are better: `hoicli.io.forks`.) Each worker gets its tasks through a
 pipe of its own, one at a time. When this process dies, even by kill -9, the pipe closes and the worker ends; when a
 worker dies, an error says so. `concurrent.futures` does neither without threads in the workers, needs shared
-semaphores, and starts the next task after a SIGTERM.
-"""
+semaphores, and starts the next task after a SIGTERM."""
 
 from __future__ import annotations
 

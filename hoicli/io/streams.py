@@ -1,6 +1,5 @@
 """Streams of lines: files read one after another and unpacked, or split into shares for several processes; and a
-temporary file of lines (`Spool`) for what can be read or made only once.
-"""
+temporary file of lines (`Spool`) for what can be read or made only once."""
 
 from __future__ import annotations
 

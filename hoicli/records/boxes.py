@@ -1,8 +1,7 @@
 """Boxes: the intersection over union under each published convention, and pair NMS.
 
 Boxes are [x1, y1, x2, y2] rows in pixels. What a protocol adds to the coordinates before comparing is in its row of
-`hoicli.evaluation.protocols`, not here.
-"""
+`hoicli.evaluation.protocols`, not here."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ def find_inverted(boxes: Floats) -> Bools:
 
 
 def hash_corners(images: Images) -> Floats:
-    """Return [T] a hash (a float) of the corners of each triplet's two boxes, almost always a different one."""
+    """Return [T] a hash (a float) of the corners of each triplet's boxes; different corners rarely share one."""
     with np.errstate(over="ignore", invalid="ignore"):
         # Irrational weights: sums of different corners almost never agree. The last row is read where there is no
         # object, since the index is -1 there.

@@ -3,8 +3,7 @@
 `convert` writes them; the commands that evaluate read them, and match records keep them.
 If a caveat concerns a protocol (`Protocol.depends_on`), the signature of its rows has it and tables state it below the
 numbers; if it rules the protocol out (`Protocol.refuses`), there is no number. A new caveat is a row here and a line in
-formats/.
-"""
+formats/."""
 
 from __future__ import annotations
 
@@ -37,52 +36,24 @@ UNMARKED_AMBIGUOUS, WHOLE_IMAGE = "unmarked_ambiguous", "whole_image"
 BY_TOKENS, ALL_ONES = "token_scores", "scores_of_1"
 
 _ROWS = (
-    Caveat(
-        DERIVED_LABELS,
-        "truth",
-        ("labels", "derived"),
-        "image-level labels derived from the annotated pairs: not the official Known Object setting",
-    ),
-    Caveat(
-        PAIRS_ONLY,
-        "truth",
-        ("truth", "pairs"),
+    Caveat(DERIVED_LABELS, "truth", ("labels", "derived"),
+        "image-level labels derived from the annotated pairs: not the official Known Object setting"),
+    Caveat(PAIRS_ONLY, "truth", ("truth", "pairs"),
         "the ground truth has only pairs with an object: actions and roles without one are missing",
         "the ground truth has only pairs with an object; convert the official files (vcoco_test.json with COCO's "
-        "instances)",
-    ),
-    Caveat(
-        UNMARKED_PEOPLE,
-        "truth",
-        ("people", "unmarked"),
-        "the ground truth does not mark the people nobody annotated: predictions on them count as false",
-    ),
+        "instances)"),
+    Caveat(UNMARKED_PEOPLE, "truth", ("people", "unmarked"),
+        "the ground truth does not mark the people nobody annotated: predictions on them count as false"),
     Caveat(LAST_PIXELS, "predictions", ("boxes", "last_pixels")),
-    Caveat(
-        UNMARKED_AMBIGUOUS,
-        "truth",
-        ("ambiguous", "unmarked"),
-        "the ground truth does not mark ambiguous image-level labels: predictions of them count as false",
-    ),
-    Caveat(
-        WHOLE_IMAGE,
-        "both",
-        ("boxes", "none"),
-        lacks="it has labels or scores of whole images, without boxes; name --protocol hico-image or hico-image-ko",
-    ),
-    Caveat(
-        BY_TOKENS,
-        "predictions",
-        ("scores", "verb_and_object_tokens"),
-        "scores are the probabilities of the tokens of a triplet's verb and object in a model's answer",
-    ),
-    Caveat(
-        ALL_ONES,
-        "predictions",
-        ("scores", "1"),
-        "every score is 1: triplets and boxes rank in the order of the answers",
-    ),
-)
+    Caveat(UNMARKED_AMBIGUOUS, "truth", ("ambiguous", "unmarked"),
+        "the ground truth does not mark ambiguous image-level labels: predictions of them count as false"),
+    Caveat(WHOLE_IMAGE, "both", ("boxes", "none"),
+        lacks="it has labels or scores of whole images, without boxes; name --protocol hico-image or hico-image-ko"),
+    Caveat(BY_TOKENS, "predictions", ("scores", "verb_and_object_tokens"),
+        "scores are the probabilities of the tokens of a triplet's verb and object in a model's answer"),
+    Caveat(ALL_ONES, "predictions", ("scores", "1"),
+        "every score is 1: triplets and boxes rank in the order of the answers"),
+)  # fmt: skip
 CAVEATS: Mapping[str, Caveat] = rows_by_name("_ROWS (hoicli/records/caveats.py)", ((row.name, row) for row in _ROWS))
 
 _BIT = {name: 1 << place for place, name in enumerate(CAVEATS)}

@@ -1,8 +1,7 @@
 """From lines to columns: many lines at a time, and one by one if a line is bad. A HICO-DET dump has three quarters of a
 million triplets, so each field of some hundred lines becomes one column, checked as a whole. That only shows *that*
 some line is bad. Then each line is checked alone to say *what* is wrong and *where*, and the good lines become columns:
-`Images`, the part that all image records share, whatever their labels are.
-"""
+`Images`, the part that all image records share, whatever their labels are."""
 
 from __future__ import annotations
 
@@ -123,10 +122,7 @@ def numbers(values: list[Any], *types: type) -> Floats:
     float and int; with NoneType, None is a missing number. Raises `ValueError` for others and for an infinity."""
     types = types or NUMBERS
     check_types(values, *types)
-    if type(None) in types:
-        column = np.array(values, dtype=np.float64)  # turns None into NaN
-    else:
-        column = np.fromiter(values, dtype=np.float64, count=len(values))
+    column = np.array(values, dtype=np.float64)  # turns None into NaN
     require(not np.isinf(column).any())
     return column
 

@@ -2,8 +2,7 @@
 
 Records are checked twice. `hoicli.records.reading` turns thousands of lines at a time into arrays, which is fast and
 notices only *that* a line is wrong. `problems` then goes through that one record and says *what* is wrong, *where*, and
-what to do about it.
-"""
+what to do about it."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +21,9 @@ T = TypeVar("T")
 UNKNOWN_IMAGE, DUPLICATE_IMAGE = "unknown-image", "duplicate-image"
 """Codes of what `ImageRegister` finds."""
 
+_CELL_FIELDS = "corruption,severity"
+_OF_A_CELL = re.compile(rb'"corruption"|"file_name": ?"\w+/[0-5]/')
+"""Finds what records of `hoicli corrupt`, or predictions on its files, have: the fields of a cell, or its folder."""
 _OF_CALL: ContextVar[list[ErrorPolicy] | None] = ContextVar("policies", default=None)
 
 
@@ -110,7 +114,7 @@ class ImageRegister:
     def __init__(
         self, known_ids: Container[str] | None = None, *, unit: str = "an image", field: str = "image_id"
     ) -> None:
-        """Start without images. known_ids: None allows any; unit: what has a line; field: that names it."""
+        """Start without images. known_ids: None for any; unit: what has a line each; field: the image's."""
         self._known_ids, self._unit, self._field = known_ids, unit, field
         self._locations: dict[str, tuple[str | None, int | str]] = {}
 
@@ -130,8 +134,8 @@ class ImageRegister:
             problem = f"image {image_id!r} is {where} already; keep one line {self._unit}"
             if first_file != location[0]:
                 problem += " in all files, which are read as one; for two models: hoicli compare, or one run each"
-            if b'"corruption"' in line.data:
-                problem += f"; cells of hoicli corrupt: {arg('by', 'corruption,severity')}"
+            if _OF_A_CELL.search(line.data):
+                problem += f"; cells of hoicli corrupt: give its records as ground truth, {arg('by', _CELL_FIELDS)}"
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
     def add_all(self, image_ids: Sequence[str], lines: Sequence[Line]) -> bool:

@@ -1,7 +1,6 @@
 """Triplets given by the numbers of their interactions, as arrays of an image with verbs and labels.
 
-Interactions are numbered as the dataset lists them (`hoicli vocab`): 0 to 599 in HICO-DET, 0 to 14,129 in SWIG-HOI.
-"""
+Interactions are numbered as the dataset lists them (`hoicli vocab`): 0 to 599 in HICO-DET, 0 to 14,129 in SWIG-HOI."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Kind:
     mean: bool = False
 
     def fits(self, row: Mapping[str, Any]) -> bool:
-        """Return whether a row has one of the keys in `told_by`, if there are any, and none of other kinds alone."""
+        """Return whether a row has a key of `told_by`, if there are any, and none that only other kinds have."""
         keys_of_others = TELLING.difference(self.told_by, self.needs, self.may)
         is_told = not self.told_by or any(key in row for key in self.told_by)
         return is_told and not any(key in row for key in keys_of_others)

@@ -74,7 +74,7 @@ class Metric:
             raise DeclarationError(f"{self.name} in hoicli/records/metrics.py: {said}")
 
     def difference(self, **others: Any) -> Metric:
-        """Return the declaration of `NAME_diff`, the difference between two models. others: unusual fields."""
+        """Return the declaration of `NAME_diff`, the difference between two models. others: fields to change."""
         says = f"The {self.head or self.name} of a model less that of the baseline."
         shared = {"name": f"{self.name}_diff", "says": says, "commands": ("compare",), "head": "", "better": 0}
         return replace(self, kinds=(DIFFERENCE,), may=(), **{**shared, **others})
@@ -349,7 +349,7 @@ def better(name: str) -> int | None:
 
 
 def kind_of(row: Mapping[str, Any]) -> Kind:
-    """Return the kind of any command's row; of a metric that is not declared, its keys tell it."""
+    """Return the kind of any command's row; if its metric is not declared, its keys tell it."""
     if "metric" not in row:
         return NO_VALUE
     declared = list(chain.from_iterable(metric.kinds for metric in metrics_named(str(row.get("metric")))))

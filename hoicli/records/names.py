@@ -35,7 +35,7 @@ def path_of(file_name: str) -> str:
 
 
 def image_number(image_id: str) -> int | None:
-    """Return the number at the end of an image id (HICO_test2015_00000042 -> 42), or that it is; else None."""
+    """Return the number that ends an image id (HICO_test2015_00000042 -> 42) or is all of it; None without one."""
     digits = image_id.rsplit("_", 1)[-1]
     return int(digits) if digits.isdecimal() and len(digits) <= LONGEST_NUMBER else None
 

@@ -97,7 +97,7 @@ def _is_json(data: bytes) -> bool:
 
 
 def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
-    """Return (what is wrong with a line that is no valid JSON, the field at fault or ""), by likelihood."""
+    """Return (what is wrong with a line that is no valid JSON, the field at fault or ""), the likeliest first."""
     if _CONSTANT.search(data):
         try:
             number = next(non_finite(json.loads(data)), None)

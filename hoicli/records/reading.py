@@ -12,8 +12,7 @@ triplet for each statement that the protocols rank:
   QPIC's generate_vcoco_official.py computes agent scores.
 
 What a record lists in `left_out` (statements of an official dump whose score is NaN, which the released evaluator
-skips) is neither filled in nor derived.
-"""
+skips) is neither filled in nor derived."""
 
 from __future__ import annotations
 
@@ -43,14 +42,7 @@ from hoicli.records.image import problems, seldom_problems, truth_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, distinct, runs_of, starts_of
 from hoicli.records.parsing import Problem, Record
-from hoicli.records.scenes import (
-    Scenes,
-    add_boxes,
-    add_triplets,
-    are_subjects,
-    class_columns,
-    class_table,
-)
+from hoicli.records.scenes import Scenes, add_boxes, add_triplets, are_subjects, class_columns, class_table
 from hoicli.vocabulary.labels import Spelled, Vocabulary
 
 FIELDS = ("annotated", "unstated", "left_out")

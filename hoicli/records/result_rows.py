@@ -60,7 +60,7 @@ BAR = "|"
 
 
 def write_setting(value: Setting) -> str:
-    """Return the text of a setting: the shortest of a number that reads back, several with commas."""
+    """Return the text of a setting: a number as the shortest that reads back, several values with commas."""
     if isinstance(value, tuple):
         return ",".join(map(write_setting, value))
     return write_number(value) if isinstance(value, float) else str(value)
@@ -98,7 +98,7 @@ def add_to_setting(row: Row, key: str, number: int) -> Row:
 
 
 def joined_settings(settings: Mapping[str, str]) -> str:
-    """Return settings in the form of a signature, `key:value|key:value`; only the key of an empty value."""
+    """Return settings in the form of a signature, `key:value|key:value`; of an empty value only the key."""
     return "|".join(f"{key}:{value}" if value else key for key, value in settings.items())
 
 

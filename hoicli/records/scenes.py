@@ -82,7 +82,7 @@ def other_subjects(scenes: Scenes, vocabulary: Vocabulary) -> int:
 
 
 def box_kinds(labels: Ints, vocabulary: Vocabulary) -> Ints:
-    """Return [M] the labels by which boxes are matched: all of subjects, no part of a class, as one."""
+    """Return [M] the labels by which boxes are matched: every label of a subject counts as the same one."""
     if len(vocabulary.subjects) == 1:
         return labels
     return np.where(are_subjects(labels, vocabulary), min(vocabulary.subject_ids), labels)

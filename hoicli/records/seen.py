@@ -75,7 +75,7 @@ class Seen:
             self.pairs[hoi["verb"], object_label] += 1
 
     def respell(self, verbs: Mapping[str, str], labels: Mapping[str, str]) -> Seen:
-        """Return the same counts with other spellings of verbs, and of labels of boxes, some of them as one."""
+        """Return the same counts with new spellings, by old ones; counts of labels that become one are added."""
         respelled = Seen()
         respelled.images = self.images
         for key, spellings in (("subjects", labels), ("verbs", verbs), ("objects", labels), ("boxes", labels)):
@@ -87,7 +87,7 @@ class Seen:
 
 
 def unify_spellings(parts: Sequence[Seen]) -> list[Seen]:
-    """Return the counts with each label in its most frequent spelling, as a note says."""
+    """Return the counts with each label in its most frequent spelling; a note says which had several."""
     new_spellings_of_kinds: list[dict[str, str]] = []
     for kind, counts in _label_counts(parts):
         new_spellings: dict[str, str] = {}

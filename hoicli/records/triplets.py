@@ -2,8 +2,7 @@
 
 A *name* is a label together with the WordNet sense that the record may give for it (`verb_synset` of a triplet,
 `synsets` of the boxes). Names are numbered in order of appearance; an action without an object has the name NOTHING.
-Scores may be missing.
-"""
+Scores may be missing."""
 
 from __future__ import annotations
 
@@ -175,27 +174,21 @@ def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = F
     check_types(box_senses, str, type(None))
     check_types(verb_senses, str, type(None))
     # Numbered: gives each new key the next number. A name is (label, its WordNet sense or None).
-    labels, verb_spellings, name_numbers = Numbered[str](), Numbered[str](), Numbered[Name]()
+    labels, verbs, objects = Numbered[str](), Numbered[Name](), Numbered[Name]()
     names_of_boxes = list(zip(raw.labels, box_senses, strict=True))
     if unlabelled and None in raw.labels:  # a null label has a name of its own, UNLABELLED, and "" among the labels
         names_of_boxes = [name if name[0] is not None else UNLABELLED for name in names_of_boxes]
         raw = replace(raw, labels=["" if label is None else label for label in raw.labels])
-    box_label, verb = labels.numbers_of(list(raw.labels)), verb_spellings.numbers_of(list(raw.verbs))
+    box_label = labels.numbers_of(list(raw.labels))
+    verb = verbs.numbers_of(list(zip(raw.verbs, verb_senses or [None] * len(raw.verbs), strict=True)))
     check_types(labels, str)
-    check_types(verb_spellings, str)
-    verbs: list[Name] = [(text, None) for text in verb_spellings]
-    if verb_senses:  # else no triplet states one, and a verb's name is its spelling alone
-        senses = Numbered[Name]()
-        verb = senses.numbers_of(list(zip(raw.verbs, verb_senses, strict=True)))
-        verbs = list(senses)
-    # the name of each box, and at the end NOTHING, which is what NO_BOX (-1) looks up
-    names = name_numbers.numbers_of([*names_of_boxes, NOTHING])
-    used_names, label = number_values(names[raw.object])  # numbered anew: only the names of triplets' objects
-    all_names = list(name_numbers)
+    check_types([text for text, _ in verbs], str)
+    names_of_boxes.append(NOTHING)  # which is what NO_BOX (-1) looks up
+    label = objects.numbers_of([names_of_boxes[row] for row in raw.object.tolist()])
     return Triplets(
-        **raw.images(), box_label=box_label, verb=verb, label=label, labels=list(labels), verbs=verbs,
+        **raw.images(), box_label=box_label, verb=verb, label=label, labels=list(labels),
+        verbs=list(verbs), objects=list(objects),
         role=np.array([role is not None for role in roles] or np.zeros(len(verb)), dtype=bool),
-        objects=[all_names[number] for number in used_names.tolist()],
         caveats=np.array([caveats.read_caveats(caveat_names) for caveat_names in raw.each("caveats")], dtype=np.int64),
         size=np.array([[_pixels(side) for side in raw.each(key)] for key in ("width", "height")], dtype=np.float64).T,
     )  # fmt: skip
@@ -204,16 +197,3 @@ def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = F
 def _pixels(side: Any) -> float:
     """Return a record's `width` or `height` in pixels as a float; NaN if it is missing or no positive number."""
     return float(side) if is_number(side) and side > 0 else np.nan
-
-
-def number_values(values: Ints) -> tuple[Ints, Ints]:
-    """Return (the different values by appearance; [M] the position of each of the values among them)."""
-    positions = np.arange(len(values))
-    # where each number first appears, len(values) if never; backwards, since the last of several assignments stays
-    first_position = np.full(int(values.max(initial=-1)) + 1, len(values))
-    first_position[values[::-1]] = positions[::-1]
-    different_count = np.count_nonzero(first_position < len(values))
-    by_appearance = np.argsort(first_position, kind="stable")[:different_count]
-    new_number = np.empty(len(first_position), dtype=np.int64)
-    new_number[by_appearance] = np.arange(len(by_appearance))
-    return by_appearance, new_number[values]

@@ -85,7 +85,7 @@ def join_notes(table: TextTable) -> TextTable:
     }
     notes: list[tuple[str, str]] = []
     paragraphs: list[tuple[str, int]] = []
-    for begin, marked_notes in (("not ranked with the others: ", unranked), ("", others)):
+    for begin, marked_notes in (("not ranked with the others, however high: ", unranked), ("", others)):
         joined = dict.fromkeys((new_marks.get(mark, ""), note) for mark, note in marked_notes)
         if joined:
             notes += joined

@@ -1,8 +1,7 @@
 """The label sets of the benchmarks: names, numbers and splits, as data files with one loader.
 
 Records carry names, never numbers (formats/README.md); numbers exist only here and inside a metric's arrays.
-Names are the dataset's own spelling with underscores for spaces.
-"""
+Names are the dataset's own spelling with underscores for spaces."""
 
 from __future__ import annotations
 

@@ -71,12 +71,9 @@ def test_the_deviations_of_table_1_are_of_samples(values: list[float], printed: 
     assert [100 * (value or 0.0) for value in mean_and_deviation(single)] == pytest.approx(printed, abs=0.011)
 
 
+GRADES = st.sampled_from([NONE, 0.0, 1.0, 2.0, 2.5, 4.0])
 ratings_of_models = st.integers(1, 5).flatmap(
-    lambda models: st.lists(
-        st.lists(st.sampled_from([NONE, 0.0, 1.0, 2.0, 2.5, 4.0]), min_size=models, max_size=models),
-        min_size=1,
-        max_size=8,
-    )
+    lambda models: st.lists(st.lists(GRADES, min_size=models, max_size=models), min_size=1, max_size=8)
 )
 
 
@@ -182,11 +179,8 @@ def ratings_of(*records: Row, levels: int = 5, skip: bool = False, **who: Any) -
 
 
 def test_both_forms_of_lines() -> None:
-    table = ratings_of(
-        {"item": "x", "ratings": {"A": 1, "B": None, "m": 2.5}},
-        {"item": "x", "rater": "C", "rating": 4},
-        {"item": 7, "rater": "A", "rating": 0},
-    )
+    first = {"item": "x", "ratings": {"A": 1, "B": None, "m": 2.5}}
+    table = ratings_of(first, {"item": "x", "rater": "C", "rating": 4}, {"item": 7, "rater": "A", "rating": 0})
     assert (table.items, table.raters) == (["7", "x"], ["A", "C", "m"])
     np.testing.assert_array_equal(table.values, [[0, NONE, NONE], [1, 4, 2.5]])
     assert table.models == ()
@@ -200,10 +194,8 @@ def test_what_is_no_ratings_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def test_who_is_a_model() -> None:
-    lines = (
-        {"item": "x", "ratings": {"A1": 1, "A2": 1, "gpt": 2, "qwen": 3}},
-        {"item": "y", "rater": "gpt", "rating": 1, "kind": "model"},
-    )
+    both = {"item": "x", "ratings": {"A1": 1, "A2": 1, "gpt": 2, "qwen": 3}}
+    lines = (both, {"item": "y", "rater": "gpt", "rating": 1, "kind": "model"})
     assert ratings_of(*lines).models == ("gpt",)
     assert ratings_of(*lines, models=["qwen"]).models == ("qwen",)
     # as they are listed, those of one pattern by name
@@ -355,13 +347,9 @@ def test_the_tables(hoicli: Hoicli) -> None:
     text = hoicli("agree", "--format", "table", RATINGS).out
     blocks = [block.splitlines() for block in text.split("\n\n")]
     assert [block[0].split() for block in blocks] == [
-        ["of", "qwk"],
-        ["of", "alpha"],
-        ["of", "ac1"],
-        ["of", "ac2"],
-        ["of", "within_sd", "se"],
+        ["of", "qwk"], ["of", "alpha"], ["of", "ac1"], ["of", "ac2"], ["of", "within_sd", "se"],
         ["of", "agreement", "spearman", "ci_low", "ci_high", "p"],
-    ]
+    ]  # fmt: skip
     assert [line.split()[0] for line in blocks[1][1:]] == list(LEVELS)
     assert "| of | agreement | spearman |" in hoicli("agree", "--format", "md", RATINGS).out
 

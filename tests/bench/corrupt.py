@@ -41,19 +41,11 @@ HEADER = ("corruption", "hoicli ms", "imagecorruptions ms", "times ours", "PSNR 
           "largest difference of a severity", "")  # fmt: skip
 
 THEIR_NAMES = {
-    "motion_blur": "motion_blur",
-    "defocus_blur": "defocus_blur",
-    "gaussian_blur": "gaussian_blur",
-    "glass_blur": "glass_blur",
-    "gaussian_noise": "gaussian_noise",
-    "shot_noise": "shot_noise",
-    "salt_pepper_noise": "impulse_noise",
-    "jpeg": "jpeg_compression",
-    "speckle_noise": "speckle_noise",
-    "elastic": "elastic_transform",
-    "pixelate": "pixelate",
-    "zoom_blur": "zoom_blur",
-}
+    "motion_blur": "motion_blur", "defocus_blur": "defocus_blur", "gaussian_blur": "gaussian_blur",
+    "glass_blur": "glass_blur", "gaussian_noise": "gaussian_noise", "shot_noise": "shot_noise",
+    "salt_pepper_noise": "impulse_noise", "jpeg": "jpeg_compression", "speckle_noise": "speckle_noise",
+    "elastic": "elastic_transform", "pixelate": "pixelate", "zoom_blur": "zoom_blur",
+}  # fmt: skip
 OTHERWISE = {
     "glass_blur": "theirs drifts; 0.1 to 2.6 by photograph and severity",
     "pixelate": "a pixel halfway between two blocks shows the mean it went into",

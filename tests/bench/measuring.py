@@ -171,10 +171,8 @@ def measured_table(processes: Sequence[Process], repeat: int) -> Table:
     rows = []
     for process in processes:
         cost = costs[process.name] = measure(process.command, 1 if process.once else repeat)
-        over = [
-            f"{cost.seconds / costs[other].seconds:.1f}" if other is not None else ""
-            for other in (process.floor, process.ours)
-        ]
+        bases = (process.floor, process.ours)
+        over = [f"{cost.seconds / costs[other].seconds:.1f}" if other is not None else "" for other in bases]
         rows.append((process.name, *over, f"{cost.seconds:.2f}", f"{cost.peak:.0f}"))
         say(f"  {cost.seconds:8.2f} s  {cost.peak:6.0f} MiB  {process.name}")
     return Table(HEADER, rows)

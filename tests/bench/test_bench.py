@@ -66,11 +66,8 @@ def test_ratios(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
         return costs[command[0]]
 
     monkeypatch.setattr(measuring, "measure", pretended)
-    processes = [
-        Process("floor", ("floor",)),
-        Process("ours", ("ours",), floor="floor"),
-        Process("theirs", ("theirs",), floor="floor", ours="ours", once=True),
-    ]
+    first, second = Process("floor", ("floor",)), Process("ours", ("ours",), floor="floor")
+    processes = [first, second, Process("theirs", ("theirs",), floor="floor", ours="ours", once=True)]
     assert measured_table(processes, 3).rows == [
         ("floor", "", "", "0.50", "8"),
         ("ours", "2.5", "", "1.25", "100"),

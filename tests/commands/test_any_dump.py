@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from hoicli.io import streams
-from tests.support.project import EIGHT, FIXTURES, FOREIGN, GT, OTHER, PREDICTIONS, Hoicli, Result
+from tests.support.project import EIGHT, FIXTURES, FOREIGN, GT, OTHER, PREDICTIONS, Hoicli, MonkeyPatch, Result
 
 DUMPS = (
     *("cdn.json", "results.json", "predictions_ppdm.json", "inpcc.json", "preds.pkl", "preds_wo_nointer.pkl"),
@@ -119,9 +119,7 @@ def test_lines_and_a_dump_are_one_stream(hoicli: Hoicli, tmp_path: Path) -> None
     same(hoicli("eval", "--gt", GT, *paths), hoicli("eval", "--gt", GT, foreign("cdn.json")))
 
 
-def test_a_large_dump_is_shared_out(
-    hoicli: Hoicli, converted: Convert, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_dump_is_shared(hoicli: Hoicli, converted: Convert, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     content, truth = json.loads((FOREIGN / "cdn.json").read_text()), GT.read_bytes().splitlines()
     images = [orjson.loads(line) for line in truth]
     name_of = {record["image_id"]: record for record in images}
@@ -144,7 +142,7 @@ def test_a_large_dump_is_shared_out(
         same(hoicli(command, "--gt", gt, dump), expected)
 
 
-def test_the_limit_of_a_line_is_not_of_a_dump(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_of_a_line_is_not_of_a_dump(hoicli: Hoicli, monkeypatch: MonkeyPatch) -> None:
     dump, expected = foreign("cdn.json"), hoicli("eval", "--gt", GT, PREDICTIONS).out
     longest = max(map(len, PREDICTIONS.read_bytes().splitlines())) + 100
     assert Path(dump).stat().st_size > longest

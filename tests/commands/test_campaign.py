@@ -17,7 +17,7 @@ from hoicli.corruption.catalogue import ROHOI
 from tests.commands.test_orders import HICO
 from tests.support.campaign import Told, Words, command_of, rows_of, settings_tried, unknown_options
 from tests.support.orders import ORDERS, reordered, tied_world
-from tests.support.project import FIXTURES, Hoicli, Record, parsed, written
+from tests.support.project import FIXTURES, Hoicli, MonkeyPatch, Record, parsed, written
 
 LEFT = {
     "gt": "other ground truth has another digest",
@@ -70,6 +70,7 @@ SLICES = ("objects", "distance", "distance:0.5:1", "distance:0.5:1.0000001", "pe
 NMS = ("0.7", "0.7000004", "0.5/1/0.5", "0.5/1/0.50000001", "0.5/0.5/0.5")
 LIMITS = {"slice": SLICES, "nms": NMS, "iou": ("0.5", "0.5000001", "0.5:0.95:0.05", "0.4,0.6")}
 NUMBERS = {**LIMITS, "split": SPLITS}
+SOFT = "--metric soft_map,mAP --sim lexical"
 SIMILARITIES = ("lexical", "wordnet", "exact")
 CAMPAIGNS = {
     "eval": Campaign(
@@ -78,10 +79,7 @@ CAMPAIGNS = {
         {**NUMBERS, "seed": ("1", "2"), "bootstrap": ("5", "6")},
     ),
     "recall": Campaign(
-        ONE,
-        ("", "--per-class --relative", "--train train.jsonl"),
-        {"k": ("1,2", "3", "2")},
-        orders=("boxes", "across", "within"),
+        ONE, ("", "--per-class --relative", "--train train.jsonl"), {"k": ("1,2", "3", "2")}, orders=ORDERS
     ),
     "diagnose": Campaign(ONE, ("", "--per-class", "--as-released", "--independent", "--progressive all"), LIMITS),
     "curves": Campaign(ONE, ("", "--per-class"), {**LIMITS, "interaction": ("ride bicycle", "hold bicycle")}),
@@ -93,10 +91,7 @@ CAMPAIGNS = {
     ),
     "compare": Campaign(
         (*TWO, "--name", "a,b"),
-        (
-            *("--bootstrap 5", "--bootstrap 0", "--bootstrap 5 --no-errors --per-class"),
-            "--bootstrap 5 --metric soft_map,mAP --sim lexical",
-        ),
+        ("--bootstrap 5", "--bootstrap 0", "--bootstrap 5 --no-errors --per-class", f"--bootstrap 5 {SOFT}"),
         {**NUMBERS, "sim": SIMILARITIES, "seed": ("1", "2"), "bootstrap": ("0", "5", "6"), "top": ("1", "2", "all")},
     ),
     "claim": Campaign((*ONE, "50"), known={"split": SPLITS, "nms": NMS, "top_k": ("2", "2,3"), "top": ("1", "all")}),
@@ -292,9 +287,7 @@ def test_every_option_is_in_a_campaign() -> None:
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
-def test_rows_of_one_signature_have_one_value(
-    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_one_signature_has_one_value(hoicli: Hoicli, tmp_path: Path, monkeypatch: MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
     made, told = build(tmp_path, 0), Told()
     contexts = CAMPAIGNS[name].contexts
@@ -307,7 +300,7 @@ def test_rows_of_one_signature_have_one_value(
 @pytest.mark.long
 @pytest.mark.parametrize("command", dict.fromkeys(name.split()[0] for name in CAMPAIGNS))
 def test_nor_have_they_in_other_worlds_and_with_several_options(
-    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: MonkeyPatch, command: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     chance, tried, taken = random.Random(command), set[str](), set[str]()

@@ -24,7 +24,7 @@ from hoicli.interface.command import check_arguments
 from hoicli.interface.options import Option, Parameter
 from hoicli.interface.shell import ManualCommand, parameters_in_shell
 from hoicli.io.outputs import LIST_OF_FILES
-from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, ROOT, Hoicli, Result, refusal
+from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, ROOT, Hoicli, MonkeyPatch, Result, refusal
 from tests.support.shell import command_of
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -84,9 +84,7 @@ def given_name(param: Any, folder: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "param", "mark"), OUTPUTS, ids=[f"{name} {one.opts[0]}" for name, one, _ in OUTPUTS])
-def test_outputs_that_cannot_be_written_are_told_first(
-    hoicli: Hoicli, tmp_path: Path, name: str, param: Any, mark: Written
-) -> None:
+def test_wrong_outputs_are_told_first(hoicli: Hoicli, tmp_path: Path, name: str, param: Any, mark: Written) -> None:
     """Before anything is read: the input is not there, and that is not what is complained of."""
     (tmp_path / "file").write_text("")
     (tmp_path / "dir").mkdir()
@@ -100,9 +98,7 @@ def test_outputs_that_cannot_be_written_are_told_first(
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["dir", "file"]
 
 
-def test_the_ending_and_what_it_needs_are_looked_at_first(
-    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_ending_and_what_it_needs_come_first(hoicli: Hoicli, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     said = refused(hoicli("diagnose", "--plot", tmp_path / "x.bmp", "nothing"))
     assert said == f"--plot {tmp_path / 'x.bmp'}: end the name in .png, .svg or .pdf"
     said = refused(hoicli("eval", "-o", tmp_path / "x.XLSX", "nothing"))
@@ -127,9 +123,7 @@ def test_the_ending_and_what_it_needs_are_looked_at_first(
 
 @pytest.mark.parametrize(("name", "notes"), [("x.json", 1), ("x.jsonl", 0), ("x.rows", 0), ("x.JSON.gz", 1)])
 @pytest.mark.parametrize("command", ["match", "eval"])
-def test_lines_in_a_file_of_one_json_value_are_told(
-    hoicli: Hoicli, tmp_path: Path, command: str, name: str, notes: int
-) -> None:
+def test_lines_in_a_file_of_json_are_told(hoicli: Hoicli, tmp_path: Path, command: str, name: str, notes: int) -> None:
     result = hoicli(command, "--protocol", "hico", "--gt", GT, PREDICTIONS, "-o", tmp_path / name)
     assert (result.code, result.err.count(f"{name}: has JSON Lines")) == (0, notes)
 
@@ -160,7 +154,7 @@ def read_and_written() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("name", "source", "target", "mark"), list(read_and_written()))
 def test_no_output_is_an_input(
-    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: Any, target: Any, mark: Written
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: MonkeyPatch, name: str, source: Any, target: Any, mark: Written
 ) -> None:
     """Under the same name, another one for it, a symbolic and a hard link; on stdin."""
     monkeypatch.chdir(tmp_path)
@@ -202,7 +196,7 @@ def test_no_output_is_what_stands_on_stdin_or_stdout(tmp_path: Path) -> None:
         assert (tmp_path / "p").read_bytes() == PREDICTIONS.read_bytes()
 
 
-def test_two_outputs_are_two_files(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_outputs_are_two_files(hoicli: Hoicli, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for words in (
         ["diagnose", "--plot", "x.png", "-o", "x.png"],
@@ -278,9 +272,7 @@ def test_an_option_with_one_value_is_given_once(hoicli: Hoicli) -> None:
         (("table", "--sort", "", GT), "--sort"),
     ],
 )
-def test_an_empty_text_is_refused_with_the_option_it_stands_for(
-    hoicli: Hoicli, arguments: tuple[Any, ...], name: str
-) -> None:
+def test_an_empty_text_is_refused_with_its_option(hoicli: Hoicli, arguments: tuple[Any, ...], name: str) -> None:
     done = hoicli(*arguments)
     assert done.code == 2
     assert done.err == f"hoicli: {name}: is empty; give a value, or leave it out (an unset variable?)\n"
@@ -300,7 +292,7 @@ DATA = ("--gt", "gt.jsonl", "preds.jsonl")
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
     """The fixtures, and a file of each other kind, in the working folder."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(GT, "gt.jsonl")
@@ -348,7 +340,7 @@ def test_every_file_that_is_read_stays(hoicli: Hoicli, words: tuple[str, ...], l
     assert contents() == before
 
 
-def test_no_folder_for_temporary_files(hoicli: Hoicli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_folder_for_temporary_files(hoicli: Hoicli, here: Path, monkeypatch: MonkeyPatch) -> None:
     dump = FIXTURES / "foreign/instances_test2015.json"
     with monkeypatch.context() as patch:
         patch.setattr(tempfile, "tempdir", None)

@@ -51,9 +51,7 @@ def printed(hoicli: Hoicli, *arguments: object) -> tuple[list[Record], list[str]
          ("--protocol", "upt", "--metric", "mean_max_recall,mPD")),
     ],
 )  # fmt: skip
-def test_rows_and_notes_are_the_command_s(
-    hoicli: Hoicli, options: Record, computed: Record, command: tuple[object, ...]
-) -> None:
+def test_rows_are_the_command_s(hoicli: Hoicli, options: Record, computed: Record, command: tuple[object, ...]) -> None:
     rows, notes = printed(hoicli, "eval", "--gt", GT, *command, PREDICTIONS)
     result = filled(FOUND, **options).compute(**computed)
     assert (result.rows, result.notes) == (rows, notes)
@@ -187,14 +185,11 @@ def test_what_is_saved_is_what_commands_read(hoicli: Hoicli, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("box_format", "size", "box"),
     [
-        ("xyxy", None, [10, 20, 50, 100]),
-        ("xywh", None, [10, 20, 40, 80]),
-        ("cxcywh", None, [30, 60, 40, 80]),
-        ("xyxy", (200, 100), [0.1, 0.1, 0.5, 0.5]),
-        ("xywh", np.array([200, 100]), [0.1, 0.1, 0.4, 0.4]),
+        ("xyxy", None, [10, 20, 50, 100]), ("xywh", None, [10, 20, 40, 80]), ("cxcywh", None, [30, 60, 40, 80]),
+        ("xyxy", (200, 100), [0.1, 0.1, 0.5, 0.5]), ("xywh", np.array([200, 100]), [0.1, 0.1, 0.4, 0.4]),
         ("cxcywh", [200, 100], [0.3, 0.3, 0.4, 0.4]),
     ],
-)
+)  # fmt: skip
 def test_boxes_of_every_convention(box_format: str, size: Any, box: list[float]) -> None:
     evaluator = hoicli.Evaluator(GT, "hico")
     one = {"labels": ["person"], "subject": [0], "object": [0], "verb": ["hug"], "score": [0.5], "boxes": [box]}

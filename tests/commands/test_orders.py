@@ -137,9 +137,7 @@ def test_the_order_changes_the_number_and_its_signature_alone(hoicli: Hoicli, tm
     ],
     ids=" ".join,
 )
-def test_numbers_of_one_signature_are_equal_in_every_order(
-    hoicli: Hoicli, tmp_path: Path, call: tuple[str, ...]
-) -> None:
+def test_numbers_of_one_signature_are_equal_in_any_order(hoicli: Hoicli, tmp_path: Path, call: tuple[str, ...]) -> None:
     for seed in range(2):
         chance, (truth, found) = random.Random(seed), tied_world(seed, HICO)
         preds = written(tmp_path / "preds.jsonl", found)
@@ -222,9 +220,7 @@ OWN = FIXTURES / "own/gt.jsonl", FIXTURES / "own/predictions.jsonl", str(FIXTURE
     ("name", "dataset"),
     [("diagnose", VCOCO), ("confusion", VCOCO), ("shoe-eval", VCOCO), ("audit of wide duplicates", OWN)],
 )
-def test_nor_does_it_in_other_datasets(
-    hoicli: Hoicli, tmp_path: Path, name: str, dataset: tuple[Path, Path, str]
-) -> None:
+def test_nor_in_other_datasets(hoicli: Hoicli, tmp_path: Path, name: str, dataset: tuple[Path, Path, str]) -> None:
     truth, found = (parsed(path.read_text()) for path in dataset[:2])
     for record in found:  # many equal scores
         record["hois"] = [{**hoi, "score": round(hoi["score"], 1)} for hoi in record["hois"]]

@@ -509,14 +509,8 @@ def test_every_command_is_a_name() -> None:
     names = {"eval": "evaluate", "corrupt": "corrupt_records"}
     names_in_package: list[str] = vars(api)["__all__"]
     assert set(names_in_package) == {names.get(name, name.replace("-", "_")) for name in COMMANDS} | {
-        "corrupt",
-        "corrupt_grid",
-        "Evaluator",
-        "triplets",
-        "PROTOCOLS",
-        "CORRUPTIONS",
-        "DATASETS",
-    }
+        "corrupt", "corrupt_grid", "Evaluator", "triplets", "PROTOCOLS", "CORRUPTIONS", "DATASETS",
+    }  # fmt: skip
     assert {name for name in dir(api) if not name.startswith("__")} == {*names_in_package, "errors"}
     assert api.errors.DataError is DataError
     assert {"hico", "upt"} <= api.PROTOCOLS.keys()

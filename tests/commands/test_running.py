@@ -38,7 +38,7 @@ def test_the_signature_tells_settings_apart(hoicli: Hoicli) -> None:
 # Streams
 
 
-def test_a_large_file_is_shared_out_and_gives_the_same_bytes(
+def test_a_large_file_in_shares_gives_the_same_bytes(
     hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected, forks = hoicli("eval", "--per-class", *PAIR).out, Mock(wraps=os.fork)
@@ -337,16 +337,11 @@ def test_several_files_are_models_elsewhere(hoicli: Hoicli) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        "eval --gt GT",
-        "pairstats --gt GT",
-        "mask",
-        "prompts",
-        "corrupt --records-only",
-        "show --gt GT --images . -o DIR",
-        "convert --from records -o OUT",
+        "eval --gt GT", "pairstats --gt GT", "mask", "prompts", "corrupt --records-only",
+        "show --gt GT --images . -o DIR", "convert --from records -o OUT",
         "convert --from records --to coco-rel -o OUT",
     ],
-)
+)  # fmt: skip
 def test_skipping_everything_is_an_error(hoicli: Hoicli, tmp_path: Path, words: str) -> None:
     """And leaves nothing: its numbers and pictures would be of no predictions."""
     bad = saved(tmp_path / "bad.jsonl", "{bad\n")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hoicli.vocabulary import datasets
-from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, Hoicli, saved
+from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, Hoicli, MonkeyPatch, saved
 
 OWN = FIXTURES / "own/site.json"
 DATASETS = {
@@ -134,9 +134,7 @@ def result(call: Call, folder: Path, out: str) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(("name", "dataset"), CASES)
-def test_in_whatever_way_the_lines_come(
-    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, dataset: str
-) -> None:
+def test_lines_come_any_way(hoicli: Hoicli, tmp_path: Path, monkeypatch: MonkeyPatch, name: str, dataset: str) -> None:
     """The lines of each stream are shuffled and shared out: to two files, one of them gzipped, and to a pipe where a
     command reads them as one; else to a gzipped file, and to a pipe."""
     call = CALLS[name]

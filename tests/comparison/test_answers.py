@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from hoicli.comparison.sentences import answers, failure, readable
-from tests.support.project import SHOE, Hoicli
+from tests.support.project import SHOE, Hoicli, parsed
 from tests.support.shoe import AWAY, image
 
 Row = dict[str, Any]
@@ -131,9 +131,7 @@ def test_a_sentence_for_each_model_about_the_first_protocol_and_its_largest_subs
         ((0.4, 2.0), 0.0, None),
     ],
 )
-def test_a_gate_fails_where_the_whole_interval_is_beyond_the_margin(
-    ends: tuple[float, float], margin: float, limit: str | None
-) -> None:
+def test_a_gate_fails_beyond_the_margin(ends: tuple[float, float], margin: float, limit: str | None) -> None:
     better = row(1.0, (0.5, 1.5), 0.01, model="third")
     rare = row(-9.0, (-10.0, -8.0), 0.001, subset="rare", n=138)  # no sentence is about it
     found = failure([row(-1.2, ends, 0.01), rare, better], margin)
@@ -285,11 +283,8 @@ def test_every_model_is_as_shoe_eval_has_it(hoicli: Hoicli, files: dict[str, Pat
     result = hoicli("compare", "--metric", ",".join(metrics), *given, files["good"], files["poor"])
     assert result.code == 0
     rows = [json.loads(line) for line in result.out.splitlines()]
-    alone = {
-        (model, row["metric"]): row
-        for model in ("good", "poor")
-        for row in map(json.loads, hoicli("shoe-eval", *given, files[model]).out.splitlines())
-    }
+    found = {model: parsed(hoicli("shoe-eval", *given, files[model]).out) for model in ("good", "poor")}
+    alone = {(model, row["metric"]): row for model, of in found.items() for row in of}
     assert [row["metric"] for row in rows if "from" not in row] == [metric for metric in metrics for _ in range(2)]
     for row in rows:
         model = row["tags"]["model"]

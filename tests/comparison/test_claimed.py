@@ -108,18 +108,13 @@ def test_what_eval_prints_leads_back_to_its_setting(hoicli: Hoicli, given: tuple
     ("numbers", "way"),
     [
         ({76.1904: "76.19", 100.0: "100", 74.35897: "74.36"}, "rounded"),
-        ({76.1904: "76.19", 74.35897: "74.35"}, "cut off"),
-        ({76.1904: "76.20"}, ""),
-        ({76.1904: "76"}, "rounded"),
-        ({76.125: "76.13"}, "rounded half up"),
-        ({76.125: "76.12", 50.126: "50.13"}, "rounded half to even"),
-        ({76.125: "76.12", 50.126: "50.12"}, "cut off"),
-        ({76.135: "76.14"}, "rounded"),
-        ({100 * 0.28499999999999998: "28.5"}, "rounded"),
-        ({100 * 0.57 + 1e-13: "57.0"}, "rounded"),
+        ({76.1904: "76.19", 74.35897: "74.35"}, "cut off"), ({76.1904: "76.20"}, ""), ({76.1904: "76"}, "rounded"),
+        ({76.125: "76.13"}, "rounded half up"), ({76.125: "76.12", 50.126: "50.13"}, "rounded half to even"),
+        ({76.125: "76.12", 50.126: "50.12"}, "cut off"), ({76.135: "76.14"}, "rounded"),
+        ({100 * 0.28499999999999998: "28.5"}, "rounded"), ({100 * 0.57 + 1e-13: "57.0"}, "rounded"),
         ({56.99999999999999: "57.00"}, "rounded"),
     ],
-)
+)  # fmt: skip
 def test_how_numbers_are_printed(numbers: dict[float, str], way: str) -> None:
     assert rounding((value, Decimal(text)) for value, text in numbers.items()) == way
 

@@ -251,9 +251,7 @@ def test_eval_gives_every_map_an_interval(hoicli: Hoicli) -> None:
     assert all(row["ci_low"] is None for row in single)  # one image tells nothing of others
 
 
-def test_intervals_depend_on_the_seed_and_on_nothing_else(
-    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_intervals_depend_on_the_seed_alone(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*arguments: object) -> str:
         return hoicli("eval", "--gt", GT, "--bootstrap", 100, "--per-class", *arguments).out
 

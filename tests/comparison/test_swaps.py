@@ -40,10 +40,8 @@ def class_of(record: Record, hoi: Record) -> tuple[str, str]:
 
 def counted(records: Sequence[Record], seed: int) -> list[Record]:
     """The predictions that have a class, each with a score of its own."""
-    found = [
-        {**record, "hois": [dict(hoi) for hoi in record["hois"] if class_of(record, hoi) in HICO.interactions]}
-        for record in records
-    ]
+    known = HICO.interactions
+    found = [{**one, "hois": [dict(hoi) for hoi in one["hois"] if class_of(one, hoi) in known]} for one in records]
     hois = [hoi for record in found for hoi in record["hois"]]
     for hoi, score in zip(hois, np.random.default_rng(seed).permutation(len(hois)).tolist(), strict=True):
         hoi["score"] = score / len(hois)

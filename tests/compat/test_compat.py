@@ -26,15 +26,12 @@ KINDS = {
 MOVED: dict[tuple[str, str], dict[str, float]] = {
     # a 24th pair, whose only triplet is of no_interaction, is one, too (noint:pairs in the signature)
     ("1.0", "pairstats"): {
-        "diag/pairs_per_image/full": 24 / 7,
-        "diag/pairs_per_image/non_rare": 24 / 7,
-        "diag/pair_precision/full": 100 * 8 / 24,
-        "diag/pair_precision/rare": 100 / 24,
-        "diag/pair_precision/non_rare": 100 * 8 / 24,
-        "diag/pair_precision_own_images/non_rare": 100 * 8 / 24,
+        "diag/pairs_per_image/full": 24 / 7, "diag/pairs_per_image/non_rare": 24 / 7,
+        "diag/pair_precision/full": 100 * 8 / 24, "diag/pair_precision/rare": 100 / 24,
+        "diag/pair_precision/non_rare": 100 * 8 / 24, "diag/pair_precision_own_images/non_rare": 100 * 8 / 24,
         "diag/neg_share/full": 100 * 9 / 24,
     }
-}
+}  # fmt: skip
 """What a later release computes otherwise, on purpose; CHANGELOG.md says why."""
 
 

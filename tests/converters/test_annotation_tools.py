@@ -115,15 +115,11 @@ def test_one_annotation_of_a_task_is_taken_and_the_rest_is_counted(hoicli: Hoicl
         f"hoicli: left out: {what}"
         for what in (
             "further annotations of a task (taken is the one marked ground_truth, else the latest): 4",
-            f"{others} (rectangle): 1",
-            f"{others} (choices): 1",
-            "relations of what is no labelled rectangle: 1",
-            "relations without a label: 1",
-            "further labels of a rectangle: 1",
-            "tasks that nobody annotated: 2",
+            f"{others} (rectangle): 1", f"{others} (choices): 1", "relations of what is no labelled rectangle: 1",
+            "relations without a label: 1", "further labels of a rectangle: 1", "tasks that nobody annotated: 2",
             "predictions of models (annotations are read): 2",
         )
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

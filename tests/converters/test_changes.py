@@ -84,9 +84,7 @@ def converted(hoicli: Hoicli, folder: Path, record: Record, *options: object) ->
 
 
 @pytest.mark.parametrize(("size", "width", "height"), [("512", 512, 512), ("768x512", 768, 512)])
-def test_boxes_are_scaled_as_interactdiffusion_scales_them(
-    hoicli: Hoicli, tmp_path: Path, size: str, width: int, height: int
-) -> None:
+def test_scales_of_interactdiffusion(hoicli: Hoicli, tmp_path: Path, size: str, width: int, height: int) -> None:
     (record,) = parsed(converted(hoicli, tmp_path, RECORD, "--resize", size).out)
     assert (record["width"], record["height"]) == (width, height)
     assert record["boxes"] == [

@@ -155,13 +155,10 @@ def mostly_strange(side: str, folder: Path) -> tuple[Path, Path]:
 
 
 COMMANDS = {
-    "eval": ("eval", "--protocol", "qpic"),
-    "match": ("match", "--protocol", "qpic"),
-    "diagnose": ("diagnose",),
-    "diagnose --emit": ("diagnose", "--emit", "predictions"),
-    "pairstats": ("pairstats",),
+    "eval": ("eval", "--protocol", "qpic"), "match": ("match", "--protocol", "qpic"), "diagnose": ("diagnose",),
+    "diagnose --emit": ("diagnose", "--emit", "predictions"), "pairstats": ("pairstats",),
     "compare": ("compare", "--bootstrap", "10"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -195,9 +192,7 @@ def test_leave_that_was_not_needed_is_in_no_signature(name: str, strange: str, h
 
 
 @pytest.mark.parametrize(("strange", "code"), [("truth", 1), ("predictions", 1), ("none", 0)])
-def test_matches_tell_in_shards_whether_leave_was_needed(
-    strange: str, code: int, hoicli: Hoicli, tmp_path: Path
-) -> None:
+def test_shards_tell_whether_leave_was_needed(strange: str, code: int, hoicli: Hoicli, tmp_path: Path) -> None:
     """Of ground truth in shards, too, one of which may need it alone."""
     truth, found = mostly_strange(strange, tmp_path)
     whole = hoicli("eval", "--protocol", "diag", "--gt", truth, "--allow-uncounted", found)
@@ -267,10 +262,9 @@ def test_a_dump_of_every_verb_for_every_pair_is_computed(hoicli: Hoicli, tmp_pat
     truth, found = truth_and_predictions(0, 5, tmp_path)
     records = [orjson.loads(line) for line in found.read_bytes().splitlines()]
     for record in records:
+        others = [verb for verb in HICO.verbs if verb != "ride"]
         record["hois"] += [
-            {"subject": 0, "object": 1, "verb": verb, "score": 0.001 * number}
-            for number, verb in enumerate(HICO.verbs)
-            if verb != "ride"
+            {"subject": 0, "object": 1, "verb": verb, "score": 0.001 * number} for number, verb in enumerate(others)
         ]
     written(found, records)
     result = hoicli("eval", "--protocol", "qpic", "--gt", truth, found)

@@ -273,11 +273,8 @@ def test_all_protocols_of_the_dataset_are_this_one(hoicli: Hoicli) -> None:
 
 
 def test_per_class_rows_are_of_the_evaluated(hoicli: Hoicli) -> None:
-    found = [
-        row
-        for row in parsed(hoicli("eval", "--protocol", "swig", "--per-class", "--gt", TRUTH, PREDICTIONS).out)
-        if row["metric"] == "AP"
-    ]
+    rows = parsed(hoicli("eval", "--protocol", "swig", "--per-class", "--gt", TRUTH, PREDICTIONS).out)
+    found = [row for row in rows if row["metric"] == "AP"]
     assert len(found) == EVALUATED["full"]
     values = {(row["verb"], row["object"]): (row["subset"], row["n"]) for row in found if row["n"]}
     assert values[("flicking", "ball.n.03")] == ("zero_shot", 1)
@@ -332,12 +329,9 @@ def test_it_equals_the_slow_evaluator(data: Data) -> None:
 def test_only_so_many_predictions_of_a_class_count(case: tuple[int, float]) -> None:
     """A true positive behind 19,998 better false ones is the last that counts."""
     ahead, ap = case
-    truth = {
-        "image_id": "a",
-        "boxes": [[0, 0, 10, 10], [20, 20, 40, 40]],
-        "labels": ["person", "horse"],
-        "hois": [{"subject": 0, "object": 1, "verb": "riding"}],
-    }
+    hoi = {"subject": 0, "object": 1, "verb": "riding"}
+    boxes = {"boxes": [[0, 0, 10, 10], [20, 20, 40, 40]], "labels": ["person", "horse"]}
+    truth = {"image_id": "a", **boxes, "hois": [hoi]}
     hois = [{"subject": 1, "object": 1, "verb": "riding", "score": 0.9}] * ahead
     predicted = {**truth, "hois": [*hois, {"subject": 0, "object": 1, "verb": "riding", "score": 0.1}]}
     ((_, results),) = tally([truth], [predicted]).results(SWIG)

@@ -13,7 +13,7 @@ import pytest
 
 from hoicli.converters.inpcc import sigmoid
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, Record, refusal
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, Record, refusal, triplets_of
 from tests.support.project import records_of as rows
 
 FIXTURE = FIXTURES / "foreign" / "logits.npz"
@@ -72,15 +72,8 @@ def expected(
 
 
 def said(record: Record) -> list[tuple[str, str, float, list[float]]]:
-    return [
-        (
-            hoi["verb"],
-            record["labels"][hoi["object"]],
-            hoi["score"],
-            record["boxes"][hoi["subject"]] + record["boxes"][hoi["object"]],
-        )
-        for hoi in record["hois"]
-    ]
+    found = triplets_of(record)
+    return [(verb, label, score, person + thing) for person, verb, label, thing, score in found]
 
 
 @pytest.mark.parametrize("activation", ["sigmoid", "softmax"])
@@ -180,10 +173,8 @@ def test_a_batch_is_its_images(hoicli: Hoicli, tmp_path: Path) -> None:
     assert [record.pop("file_name") for record in together] == ["one.jpg", "two.jpg", "three.jpg"]
     folder = tmp_path / "dump"
     folder.mkdir()
-    files = [
-        saved(folder / f"{name}.npz", {key: array[index] for key, array in content.items()})
-        for index, name in enumerate(names)
-    ]
+    parts = [{key: array[index] for key, array in content.items()} for index, _ in enumerate(names)]
+    files = [saved(folder / f"{name}.npz", part) for name, part in zip(names, parts, strict=True)]
     assert rows(hoicli("convert", *files)) == together
 
 

@@ -71,10 +71,8 @@ def test_every_image_and_triplet_is_there(
 
     def converted(called: list[str], *more: object) -> tuple[list[Record], Result]:
         name_of = {record["image_id"]: name for record, name in zip(gt, called, strict=False)}
-        truth, found = (
-            [{**record, "file_name": name_of[record["image_id"]]} for record in side if record["image_id"] in name_of]
-            for side in (gt, predictions)
-        )
+        sides = [[record for record in side if record["image_id"] in name_of] for side in (gt, predictions)]
+        truth, found = ([{**one, "file_name": name_of[one["image_id"]]} for one in side] for side in sides)
         fixture.make(truth, found, path)
         result = hoicli("convert", *options, *more, path)
         return [json.loads(line) for line in result.out.splitlines()], result

@@ -157,9 +157,7 @@ def test_errors_name_the_dump_and_the_item(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [["--to-vocabulary"], ["--coords", "1000"]])
-def test_options_for_answers_are_refused_for_what_holds_none(
-    hoicli: Hoicli, tmp_path: Path, options: list[str]
-) -> None:
+def test_options_of_answers_are_refused_for_what_holds_none(hoicli: Hoicli, tmp_path: Path, options: list[str]) -> None:
     """They were ignored where the format was detected."""
     assert "is not for records, but for vlm" in refusal(hoicli("convert", *options, GT), 2)
     with pytest.raises(UsageError, match="is not for records, but for vlm"):
@@ -206,11 +204,8 @@ def test_the_rule_of_ids_is_chosen(hoicli: Hoicli, tmp_path: Path) -> None:
         result = hoicli("convert", "--dataset", "hico", "--id", rule, file)
         return [json.loads(line)["image_id"] for line in result.out.splitlines()]
 
-    wanted: dict[str, list[str | int]] = {
-        "number": [42, 7],
-        "name": ["COCO_val2014_000000000042", "7"],
-        "path": ["a/COCO_val2014_000000000042", "b/7"],
-    }
+    coco = "COCO_val2014_000000000042"
+    wanted: dict[str, list[str | int]] = {"number": [42, 7], "name": [coco, "7"], "path": [f"a/{coco}", "b/7"]}
     records = tmp_path / "gt.jsonl"
     for rule, found in wanted.items():
         assert ids(rule, gt) == found

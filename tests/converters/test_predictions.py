@@ -262,10 +262,8 @@ def test_gen_vlkt_doubts_small_ids(tmp_path: Path) -> None:
     path = dumped(tmp_path / "results.json", [vlkt_item(hoi_of(category_id=116))])
     context, said = context_of()
     convert(path, "gen-vlkt", context)
-    assert said == [
-        f"{path}: category_id read as interactions, but none exceeds 116: if these are verbs, the boxes have lost "
-        "their category_id"
-    ]
+    read = "category_id read as interactions, but none exceeds 116"
+    assert said == [f"{path}: {read}: if these are verbs, the boxes have lost their category_id"]
 
 
 def test_categories_tell_cdn_from_gen_vlkt(tmp_path: Path) -> None:

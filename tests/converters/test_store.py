@@ -19,13 +19,13 @@ from hoicli.converters.named import NAMED, NamedTruth
 from hoicli.converters.store import checksum, download
 from hoicli.errors import DataError
 from tests.support.llm_stub import dripping
-from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, complaint, records_of, refusal
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, MonkeyPatch, complaint, records_of, refusal
 
 OTHER_LABELS = FIXTURES / "own/label_studio.json"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
     monkeypatch.setenv("HOICLI_DATA", str(tmp_path / "data"))
     return tmp_path / "data"
 
@@ -42,7 +42,7 @@ def test_a_set_that_was_added_is_ground_truth_everywhere(hoicli: Hoicli, folder:
         assert by_name.out == hoicli(*command, "--gt", GT, PREDICTIONS).out
 
 
-def test_a_name_that_is_a_file_is_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_is_a_file_is_the_file(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine:val").write_text("")
     assert named.locate_truth("mine:val") == "mine:val"
@@ -65,7 +65,7 @@ def test_a_wrong_call_says_what_to_do(hoicli: Hoicli, arguments: list[Any], said
     assert refusal(hoicli(*arguments), 2).startswith(f"hoicli: {said}")
 
 
-def test_a_relative_folder_is_refused(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_folder_is_refused(hoicli: Hoicli, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setenv("HOICLI_DATA", "data")
     assert hoicli("data", "list").err == "hoicli: HOICLI_DATA=data: give an absolute path\n"
 
@@ -124,7 +124,7 @@ class Server:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+def server(monkeypatch: MonkeyPatch) -> Iterator[Server]:
     state = Server()
 
     class Handler(BaseHTTPRequestHandler):
@@ -148,9 +148,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         running.shutdown()
 
 
-def test_a_file_is_fetched_and_added(
-    server: Server, hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_fetched_and_added(server: Server, hoicli: Hoicli, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setenv("HOICLI_DATA", str(tmp_path))
     monkeypatch.setitem(NAMED, "hico:few", server.row())
     fetched = hoicli("data", "fetch", "hico:few")
@@ -165,15 +163,13 @@ def test_gits_id_of_a_file_is_its_checksum(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("stop_after", "checksum"), [(300, SHA), (None, "sha256:" + "0" * 64)])
-def test_what_is_not_the_whole_file_is_refused(
-    server: Server, tmp_path: Path, stop_after: int | None, checksum: str
-) -> None:
+def test_a_part_of_the_file_is_refused(server: Server, tmp_path: Path, stop_after: int | None, checksum: str) -> None:
     server.stop_after = stop_after
     with pytest.raises(DataError, match="is not the published file"):
         download(server.row(checksum), tmp_path)
 
 
-def test_what_does_not_end_is_stopped(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_end_is_stopped(server: Server, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setattr(store, "LARGEST", 600)
     with pytest.raises(DataError, match="sends more than 600 bytes"):
         download(server.row(), tmp_path)
@@ -192,7 +188,7 @@ def test_a_server_that_refuses(server: Server, tmp_path: Path, change: dict[str,
     assert complaint(DataError, download, server.row(), tmp_path).startswith(f"{server.url}/files/gt.jsonl: {said}")
 
 
-def test_a_silent_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     import socket
 
     monkeypatch.setattr(store, "PATIENCE", 0.2)
@@ -204,7 +200,7 @@ def test_a_silent_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize("again", [b"HTTP/1.1 100 Continue\r\n\r\n", b"H"], ids=["please go on", "a status line"])
-def test_a_server_that_does_not_come_to_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bytes) -> None:
+def test_a_server_that_does_not_come_to_its_file(tmp_path: Path, monkeypatch: MonkeyPatch, again: bytes) -> None:
     monkeypatch.setattr(store, "PATIENCE", 0.4)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with dripping(b"", again) as url, pytest.raises(DataError, match="timed out"):

@@ -396,9 +396,7 @@ def _swap_actions(content: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_hico_mat_wrong_labels(
-    hoicli: Hoicli, tmp_path: Path, change: Callable[[dict[str, Any]], object], problem: str
-) -> None:
+def test_wrong_labels(hoicli: Hoicli, tmp_path: Path, change: Callable[[dict[str, Any]], object], problem: str) -> None:
     path = _anno(tmp_path, change)
     assert refusal(hoicli("convert", BOXES, path)) == f"{path}: {problem}"
 

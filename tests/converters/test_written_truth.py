@@ -81,10 +81,8 @@ def test_pocket_writes_the_order_of_objects_that_is_asked_for(hoicli: Hoicli, tm
 
 @given(datasets())
 def test_what_is_written_is_read_again(made: tuple[list[Json], list[Json]]) -> None:
-    truth = [
-        {"image_id": one["image_id"], "file_name": f"{one['image_id']}.jpg", "width": 20, "height": 20, **one}
-        for one in without(made[0], "image_hois")
-    ]
+    sized = {"width": 20, "height": 20}
+    truth = [{**one, "file_name": f"{one['image_id']}.jpg", **sized} for one in without(made[0], "image_hois")]
     with tempfile.TemporaryDirectory() as folder:
         for layout in LAYOUTS:
             path = f"{folder}/{layout}.json"

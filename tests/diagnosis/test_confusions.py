@@ -231,10 +231,8 @@ def mistaken(seed: int) -> Data:
         guesses = ["person", "person", *(chance.choice(["bicycle", "motorcycle", "kite"]) for _ in range(4))]
 
         def hois(most: int, *, scored: bool, of: Random = chance) -> list[dict[str, Any]]:
-            drawn = [
-                (of.randrange(2), of.randrange(2, 6), of.choice(["hold", "ride", "carry", "fly", "wash"]))
-                for _ in range(of.randint(0, most))
-            ]
+            verbs = ["hold", "ride", "carry", "fly", "wash"]
+            drawn = [(of.randrange(2), of.randrange(2, 6), of.choice(verbs)) for _ in range(of.randint(0, most))]
             triplets = [{"subject": s, "object": o, "verb": v} for s, o, v in dict.fromkeys(drawn)]
             return [{**hoi, "score": of.choice([0.2, 0.5, 0.9])} if scored else hoi for hoi in triplets]
 

@@ -70,9 +70,7 @@ lists = st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.2, 0.5, 0.9]) | st.float
 
 
 @given(lists, st.integers(0, 5), st.booleans())
-def test_thresholds_best_f1_and_thinning_against_a_slow_twin(
-    entries: list[tuple[float, bool]], more: int, pooled: bool
-) -> None:
+def test_best_f1_and_thinning_against_a_slow_twin(entries: list[tuple[float, bool]], more: int, pooled: bool) -> None:
     entries = sorted(entries, key=lambda one: -one[0])
     score, hit = np.array([s for s, _ in entries]), np.array([h for _, h in entries], dtype=bool)
     positives = int(hit.sum()) + more

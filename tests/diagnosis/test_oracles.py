@@ -199,9 +199,7 @@ def test_the_oracles_of_all_false_positives_and_of_all_misses() -> None:
     assert [found[name].max_recall[2] for name in ("none", "false_positive", "false_negative")] == [0.5, 0.5, 1.0]
 
 
-def test_match_records_of_what_is_no_interaction_are_diagnosed_like_the_predictions(
-    hoicli: Hoicli, tmp_path: Path
-) -> None:
+def test_matches_of_what_is_no_interaction_are_diagnosed_like_predictions(hoicli: Hoicli, tmp_path: Path) -> None:
     """`fly person` is none of the 600: its predictions are no errors, in whatever image they stand."""
     truth, predictions, matches = (tmp_path / name for name in ("gt.jsonl", "predictions.jsonl", "matches.jsonl"))
     odd = {"subject": 0, "object": 0, "verb": "fly", "score": 0.99}

@@ -35,9 +35,7 @@ def values(text: str, metric: str, key: str = "oracle") -> dict[str | None, floa
     [(MORE, 600 / 11, 50.0, "true_positive"), (HALF, 600 / 11, 0.0, "human_box")],
     ids=["0.6", "0.5"],
 )
-def test_the_example_of_explain(
-    hoicli: Hoicli, tmp_path: Path, subject: list[int], ap: float, paper: float, kind: str
-) -> None:
+def test_the_example(hoicli: Hoicli, tmp_path: Path, subject: list[int], ap: float, paper: float, kind: str) -> None:
     """Two ground truths of a class, one prediction."""
     fly = (0, 1, "fly")
     truth = [image(name, [HUMAN, KITE], "person kite", fly) for name in ("a", "b")]
@@ -109,9 +107,7 @@ def test_no_interaction_counts_where_it_is_asked_for(hoicli: Hoicli, tmp_path: P
 
 
 @pytest.mark.parametrize(("protocol", "options"), [("diag", ()), ("diag", ("--as-released",)), ("vcoco-s1", ())])
-def test_predictions_from_the_match_stream_alone(
-    hoicli: Hoicli, tmp_path: Path, protocol: str, options: tuple[str, ...]
-) -> None:
+def test_predictions_of_matches_alone(hoicli: Hoicli, tmp_path: Path, protocol: str, options: tuple[str, ...]) -> None:
     """The bytes are those with the ground truth; every missed one is there, in images without predictions, too."""
     of_vcoco = protocol != "diag"
     folder = FIXTURES / "vcoco" if of_vcoco else EIGHT
@@ -129,11 +125,8 @@ OF_VCOCO = ("--gt", FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/pre
 
 
 def means(found: list[dict[str, Any]]) -> dict[str, tuple[float, str]]:
-    return {
-        row["subset"]: (row["value"], row["signature"])
-        for row in found
-        if row["metric"] == "mAP" and row.get("oracle", "none") == "none"
-    }
+    rows = [row for row in found if row["metric"] == "mAP" and row.get("oracle", "none") == "none"]
+    return {row["subset"]: (row["value"], row["signature"]) for row in rows}
 
 
 @pytest.mark.parametrize(

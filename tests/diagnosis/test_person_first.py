@@ -97,9 +97,7 @@ def said(subject: list[float], verb: str, role: str, thing: list[float] | None) 
         ((DOG, "hold", "obj", FAR), "both_boxes"),
     ],
 )
-def test_the_type_of_one_statement(
-    statement: tuple[list[float], str, str, list[float] | None], error: str | None
-) -> None:
+def test_type_of_a_statement(statement: tuple[list[float], str, str, list[float] | None], error: str | None) -> None:
     assert [item["error"] for item in said(*statement)] == ([] if error is None else [error])
 
 
@@ -409,11 +407,8 @@ def slow_types(
 
 
 ROLES = [("hold", "obj"), ("eat", "obj"), ("eat", "instr"), ("hit", "instr"), ("sit", "instr")]
-WORLDS = datasets() | crowds(
-    ["person", "person", "person", "cup", "dog"],
-    [3, 3, 4, 4, None],
-    [{"verb": verb, "role": role} for verb, role in ROLES],
-)
+ACTIONS = [{"verb": verb, "role": role} for verb, role in ROLES]
+WORLDS = datasets() | crowds(["person", "person", "person", "cup", "dog"], [3, 3, 4, 4, None], ACTIONS)
 READINGS: tuple[Reading, ...] = ("shared", "independent")
 
 
@@ -508,11 +503,8 @@ def test_broken_match_records(key: str, value: Any, hoicli: Hoicli, tmp_path: Pa
 
 
 def test_images_without_people_and_empty_predictions(hoicli: Hoicli, tmp_path: Path) -> None:
-    truth: list[Record] = [
-        {"image_id": "dogs", "boxes": [DOG], "labels": ["dog"], "hois": []},
-        {"image_id": "bare", "boxes": [], "labels": [], "hois": []},
-        SCENE,
-    ]
+    bare: Record = {"image_id": "bare", "boxes": [], "labels": [], "hois": []}
+    truth: list[Record] = [{"image_id": "dogs", "boxes": [DOG], "labels": ["dog"], "hois": []}, bare, SCENE]
     claim = {"subject": 0, "object": 0, "verb": "hold", "role": "obj", "score": 0.5}
     predictions: list[Record] = [
         {"image_id": "dogs", "boxes": [DOG], "labels": [None], "hois": [claim, {**claim, "object": None}]},

@@ -22,25 +22,13 @@ from tests.support.project import PAIR, Data, Hoicli, Record, refusal
 # The released code
 
 GOLDEN_OF = {
-    "none": "none",
-    "duplicate": "dup",
-    "both_boxes": "both",
-    "human_box": "hum",
-    "object_box": "obj",
-    "interaction": "action",
-    "association": "assoc",
-    "missed_gt": "missing",
-}
+    "none": "none", "duplicate": "dup", "both_boxes": "both", "human_box": "hum", "object_box": "obj",
+    "interaction": "action", "association": "assoc", "missed_gt": "missing",
+}  # fmt: skip
 COUNT_OF = {
-    "true_positive": "tp",
-    "duplicate": "duplicate",
-    "interaction": "interaction",
-    "association": "association",
-    "object_box": "object",
-    "human_box": "human",
-    "both_boxes": "both",
-    "missed_gt": "missed",
-}
+    "true_positive": "tp", "duplicate": "duplicate", "interaction": "interaction", "association": "association",
+    "object_box": "object", "human_box": "human", "both_boxes": "both", "missed_gt": "missed",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="session")

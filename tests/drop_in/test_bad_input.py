@@ -52,19 +52,12 @@ def world(kind: str) -> tuple[Images, Images]:
 KINDS = ("qpic", "cdn", "gen_vlkt", "qpic_vcoco", "gen_vlkt_vcoco")
 ARRAYS = ("labels", "boxes", "verb_scores", "hoi_scores", "obj_scores", "sub_ids", "obj_ids", "hois")
 CHANGES: dict[str, Callable[[Any], Any]] = {
-    "short": lambda array: array[:-1],
-    "none": lambda _: None,
-    "deep": lambda array: array[np.newaxis],
-    "scalar": lambda _: 3,
-    "text": lambda array: array.astype(str),
-    "ragged": lambda _: [[1], [1, 2]],
-    "nan": lambda array: np.full(array.shape, math.nan),
-    "inf": lambda array: np.full(array.shape, math.inf),
-    "narrow": lambda array: array[..., :-1],
-    "object": lambda _: object(),
-    "below": lambda array: array * 0 - 1,
+    "short": lambda array: array[:-1], "none": lambda _: None, "deep": lambda array: array[np.newaxis],
+    "scalar": lambda _: 3, "text": lambda array: array.astype(str), "ragged": lambda _: [[1], [1, 2]],
+    "nan": lambda array: np.full(array.shape, math.nan), "inf": lambda array: np.full(array.shape, math.inf),
+    "narrow": lambda array: array[..., :-1], "object": lambda _: object(), "below": lambda array: array * 0 - 1,
     "above": lambda array: array * 0 + 10**6,
-}
+}  # fmt: skip
 VALID = {"below", "above"}  # of scores and boxes: any finite numbers
 
 

@@ -91,18 +91,14 @@ def as_tensor(values: Any, **_: Any) -> Tensor:
 F = SimpleNamespace(softmax=softmax)
 nn = SimpleNamespace(Module=Module)
 torch = SimpleNamespace(
-    no_grad=lambda: lambda function: function,
-    as_tensor=as_tensor,
-    from_numpy=tensor,
+    no_grad=lambda: lambda function: function, as_tensor=as_tensor, from_numpy=tensor,
     stack=lambda parts, dim=0: tensor(np.stack(parts, dim)),
     cat=lambda parts, dim=0: tensor(np.concatenate(parts, dim)),
     full_like=lambda like, value: tensor(np.full_like(like, value)),
-    zeros_like=lambda like: tensor(np.zeros_like(like)),
-    arange=lambda count, **_: tensor(np.arange(count)),
-    nonzero=lambda mask: tensor(np.argwhere(mask)),
-    sigmoid=lambda values: values.sigmoid(),
+    zeros_like=lambda like: tensor(np.zeros_like(like)), arange=lambda count, **_: tensor(np.arange(count)),
+    nonzero=lambda mask: tensor(np.argwhere(mask)), sigmoid=lambda values: values.sigmoid(),
     min=lambda one, other: tensor(np.minimum(one, other)),
-)
+)  # fmt: skip
 
 
 def box_cxcywh_to_xyxy(boxes: Tensor) -> Tensor:

@@ -90,10 +90,8 @@ def test_a_crowd_is_neither_found_nor_missed() -> None:
 
 def test_a_crowd_is_in_the_digest() -> None:
     flags: list[dict[str, Any]] = [{}, {"iscrowd": [False]}, {"iscrowd": [True]}]
-    signatures = [
-        hoicli.evaluate([image([SQUARE], **more)], [image([SQUARE], scores=[0.9])], boxes=True).rows[0]["signature"]
-        for more in flags
-    ]
+    found = [image([SQUARE], scores=[0.9])]
+    signatures = [hoicli.evaluate([image([SQUARE], **more)], found, boxes=True).rows[0]["signature"] for more in flags]
     assert signatures[0] == signatures[1] != signatures[2]
 
 
@@ -189,10 +187,8 @@ def voc_overlap(one: Sequence[float], other: Sequence[float]) -> float:
 
 def voc_of_label(gt: list[Record], predictions: list[Record], label: str) -> tuple[float, float, float, float] | None:
     """(AP, AP at 11 points, recall, recall of any) as VOCevaldet.m goes through detections, in loops."""
-    drawn = {
-        record["image_id"]: [at for at, name in zip(record["boxes"], record["labels"], strict=True) if name == label]
-        for record in gt
-    }
+    pairs = {record["image_id"]: zip(record["boxes"], record["labels"], strict=True) for record in gt}
+    drawn = {image_id: [at for at, name in of if name == label] for image_id, of in pairs.items()}
     true = {name: list(dict.fromkeys(map(tuple, boxes))) for name, boxes in drawn.items()}
     total, every = (sum(map(len, boxes.values())) for boxes in (true, drawn))
     ranked = [

@@ -16,7 +16,7 @@ from hoicli.evaluation.selection import chosen_protocols
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_golden import GOLDEN, TOLERANCE, Rows, by_class, rows_of
 from tests.hostile.readers import CORPUS
-from tests.support.project import FIXTURES, GT, Hoicli, saved
+from tests.support.project import FIXTURES, GT, Hoicli, parsed, saved
 
 EXPECTED: dict[str, Any] = json.loads((GOLDEN / "expected_sets.json").read_text())
 
@@ -158,10 +158,8 @@ def test_a_detector_is_judged_by_its_best_triplet(hoicli: Hoicli, tmp_path: Path
     for name, records in (("gt", gt), ("preds", preds)):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     options = ("--protocol", "hico-image", "--per-class", "--format", "jsonl")
-    rows = [
-        json.loads(line)
-        for line in hoicli("eval", "--gt", tmp_path / "gt.jsonl", *options, tmp_path / "preds.jsonl").out.splitlines()
-    ]
+    files = ("--gt", tmp_path / "gt.jsonl", *options, tmp_path / "preds.jsonl")
+    rows = parsed(hoicli("eval", *files).out)
     (ride,) = (row for row in rows if row["metric"] == "AP" and row["verb"] == "ride" and row["object"] == "bicycle")
     assert (ride["value"], ride["n"]) == (pytest.approx(100.0), 1)  # c is ambiguous, b is behind a's best
     assert "labels:derived|ambiguous:unmarked" in ride["signature"]

@@ -183,9 +183,7 @@ def test_a_dump_with_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) -> None:
     ("box", "expected"),
     [("inclusive", [10, 20, 30, 40]), ("inclusive-1", [9, 19, 29, 39]), ("edges", [10, 20, 29, 39])],
 )
-def test_a_dataset_says_how_its_boxes_are_written(
-    hoicli: Hoicli, tmp_path: Path, box: str, expected: list[int]
-) -> None:
+def test_a_dataset_says_how_boxes_are_written(hoicli: Hoicli, tmp_path: Path, box: str, expected: list[int]) -> None:
     (tmp_path / "site.json").write_text(json.dumps(json.loads(SITE.read_text()) | {"box": box}))
     boxes = [{"bbox": [10, 20, 30, 40], "category_id": number} for number in (1, 3)]
     hoi = {"subject_id": 0, "object_id": 1, "category_id": 3}

@@ -140,9 +140,7 @@ def test_other_names_and_numbers_change_no_value(hoicli: Hoicli, tmp_path: Path,
     assert values(rows(hoicli, again)) == expected
 
 
-def test_more_predictions_count_more_and_the_constraint_never_helps_a_full_ranking(
-    hoicli: Hoicli, tmp_path: Path, sample: Data
-) -> None:
+def test_more_count_more_and_a_constraint_helps_no_full_ranking(hoicli: Hoicli, tmp_path: Path, sample: Data) -> None:
     """Recall grows with K. Where all are ranked (K beyond every image), what is found with graph constraint is found
     without; at a smaller K the constraint may help, since it makes room."""
     gt, preds = sample

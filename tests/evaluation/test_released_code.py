@@ -26,14 +26,8 @@ from tests.bench import vcoco as official
 PEERS = os.environ.get("HOICLI_PEERS", "")
 WORLDS = 448
 PAIRS = (
-    "hold bicycle",
-    "ride bicycle",
-    "no_interaction bicycle",
-    "fly kite",
-    "hold kite",
-    "wash airplane",
-    "hug person",
-)
+    "hold bicycle", "ride bicycle", "no_interaction bicycle", "fly kite", "hold kite", "wash airplane", "hug person",
+)  # fmt: skip
 
 Records = list[dict[str, Any]]
 pytestmark = [

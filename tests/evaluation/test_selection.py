@@ -78,9 +78,7 @@ def test_another_dataset_with_roles_has_its_own_sets_of_classes(name: str, class
         (["hico-image"], None, ["hico-image"]),
     ],
 )
-def test_named_rows_each_once_in_order_of_first_mention(
-    names: list[str], dataset: str | None, found: list[str]
-) -> None:
+def test_named_rows_once_in_order_of_first_mention(names: list[str], dataset: str | None, found: list[str]) -> None:
     assert [row.name for row in chosen_protocols(names, dataset)] == found
 
 

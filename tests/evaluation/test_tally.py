@@ -131,9 +131,7 @@ def test_a_tally_of_nothing_has_results_of_nothing() -> None:
         ([(-1, 0.5, 0), (0, 0.5, 0)], (1, 1)),
     ],
 )
-def test_the_best_prediction_of_an_image_may_have_no_class(
-    rows: list[tuple[int, float, int]], expected: tuple[int, int]
-) -> None:
+def test_the_best_of_an_image_may_have_no_class(rows: list[tuple[int, float, int]], expected: tuple[int, int]) -> None:
     assert given(("a", rows)).listed.classless_best() == expected
     assert given(("a", [(0, 0.01, 0)]), ("b", rows)).listed.classless_best() == (expected[0], 2)
 
@@ -181,16 +179,10 @@ def test_the_grids_are_those_of_their_libraries() -> None:
 @pytest.mark.parametrize(
     ("found", "arange", "linspace", "tenths"),
     [
-        (1, 2, 2, 2),
-        (2, 3, 3, 3),
-        (3, 3, 3, 4),
-        (5, 6, 6, 6),
-        (6, 6, 7, 7),
-        (7, 7, 8, 8),
-        (8, 9, 9, 9),
+        (1, 2, 2, 2), (2, 3, 3, 3), (3, 3, 3, 4), (5, 6, 6, 6), (6, 6, 7, 7), (7, 7, 8, 8), (8, 9, 9, 9),
         (10, 11, 11, 11),
     ],
-)
+)  # fmt: skip
 def test_a_recall_of_exactly_so_many_tenths(found: int, arange: int, linspace: int, tenths: int) -> None:
     """With perfect precision the AP counts the grid points reached: 3/10, 6/10 and 7/10 are where grids differ."""
     ranks = list(range(1, found + 1))

@@ -208,15 +208,11 @@ refused = partial(complaint, UsageError, parse_thresholds)
 @pytest.mark.parametrize(
     ("texts", "values", "ranges"),
     [
-        (["0.5,0.75"], (0.5, 0.75), ()),
-        ([" 0.75 , 0.5", "0.75"], (0.75, 0.5), ()),
-        (["1"], (1.0,), ()),
-        (["1e-9"], (1e-9,), ()),
-        (["0.1:0.3:0.1"], (0.1, 0.2, 0.3), (("0.1:0.3:0.1", (0.1, 0.2, 0.3)),)),
-        (["0.50:0.70:.20", "0.6"], (0.5, 0.7, 0.6), (("0.5:0.7:0.2", (0.5, 0.7)),)),
-        ([], (), ()),
+        (["0.5,0.75"], (0.5, 0.75), ()), ([" 0.75 , 0.5", "0.75"], (0.75, 0.5), ()), (["1"], (1.0,), ()),
+        (["1e-9"], (1e-9,), ()), (["0.1:0.3:0.1"], (0.1, 0.2, 0.3), (("0.1:0.3:0.1", (0.1, 0.2, 0.3)),)),
+        (["0.50:0.70:.20", "0.6"], (0.5, 0.7, 0.6), (("0.5:0.7:0.2", (0.5, 0.7)),)), ([], (), ()),
     ],
-)
+)  # fmt: skip
 def test_thresholds(texts: list[str], values: tuple[float, ...], ranges: tuple[Any, ...]) -> None:
     assert parse_thresholds(texts) == Thresholds(values, ranges)
 
@@ -261,7 +257,7 @@ def test_other_options_read_thresholds_under_their_own_name_and_from_a_least_val
 # Views
 
 
-def test_a_slice_of_triplets_does_not_suit_a_protocol_that_may_need_no_object(
+def test_a_slice_of_triplets_does_not_suit_a_protocol_that_needs_no_object(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     views = Views(slices=tuple(parse_slices(["objects"], load("vcoco"))))

@@ -19,10 +19,8 @@ Number = Callable[[Any], Any]
 
 def boxes(record: Record, ids: Mapping[str, int], number: Number = lambda value: value) -> list[Record]:
     """The boxes with the number of each label; `number` makes the numbers of the file."""
-    return [
-        {"bbox": [number(side) for side in box], "category_id": number(ids[label])}
-        for box, label in zip(record["boxes"], record["labels"], strict=True)
-    ]
+    named = zip(record["boxes"], record["labels"], strict=True)
+    return [{"bbox": [number(side) for side in box], "category_id": number(ids[label])} for box, label in named]
 
 
 def hois(
@@ -55,10 +53,8 @@ def cdn(truth: Records, predictions: Records, path: Path) -> None:
     fixture is not one exactly it is written as np.float64, so that nothing is rounded. `preds`, and `gts` as the
     evaluator keeps them: 1-based boxes, 0-based ids."""
     counted = [{**record, "boxes": [[float(x + 1) for x in box] for box in record["boxes"]]} for record in truth]
-    gts = [
-        {"filename": item["filename"], "annotations": item["predictions"], "hoi_annotation": item["hoi_prediction"]}
-        for item in items(counted, Scalar)
-    ]
+    keys = {"filename": "filename", "annotations": "predictions", "hoi_annotation": "hoi_prediction"}
+    gts = [{key: item[name] for key, name in keys.items()} for item in items(counted, Scalar)]
     path.write_text(json.dumps(str({"preds": items(predictions, Scalar), "gts": gts})))
 
 

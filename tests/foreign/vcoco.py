@@ -73,12 +73,8 @@ def _xywh(box: list[float], record: Record) -> list[float]:
 def vcoco_vsrl(truth: Records, predictions: Records, path: Path) -> None:
     """vcoco_test.json of V-COCO: for each action the annotated people, whether they do it, and what fills its roles.
     role_object_id goes role by role; the agent is the person, 0 is no object."""
-    people = [
-        (record, index)
-        for record in truth
-        for index, label in enumerate(record["labels"])
-        if label == "person" and record["annotated"][index]
-    ]
+    marked = [(record, list(zip(record["labels"], record["annotated"], strict=True))) for record in truth]
+    people = [(record, at) for record, boxes in marked for at, box in enumerate(boxes) if box == ("person", True)]
     path.write_text(json.dumps([_action(people, verb, roles) for verb, roles in load("vcoco").roles_of.items()]))
 
 

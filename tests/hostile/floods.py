@@ -42,15 +42,12 @@ def answers(rng: Random, data: bytes) -> bytes:
     text = rng.choice(
         [
             '{"a":' * rng.choice([5, 30]) + '{"b":[' + number + '],"c":"x',
-            '{"a": ' * rng.choice([5, 30]) + "[" + number + " x",
-            json.dumps(located + named),
+            '{"a": ' * rng.choice([5, 30]) + "[" + number + " x", json.dumps(located + named),
             json.dumps([{"subject": [1, 2, 3, 4], "object": [1, 2, 3, 4], "verb": "a" + " " * count + "b"}]),
-            "<box></box>" * count,
-            "<ref>cup</ref><box>1,2,3,4</box> holds " * (count // 4),
-            "```json\n[" * count,
+            "<box></box>" * count, "<ref>cup</ref><box>1,2,3,4</box> holds " * (count // 4), "```json\n[" * count,
             "[[1] x " * count,
         ]
-    )
+    )  # fmt: skip
     lines = data.splitlines()
     at = rng.randrange(len(lines))
     lines[at] = json.dumps({**json.loads(lines[at]), "response": rng.choice(["", "```json\n"]) + text}).encode()

@@ -120,15 +120,11 @@ def overwrite(rng: Random, data: bytes) -> bytes:
 def endings(rng: Random, data: bytes) -> bytes:
     """Other line ends, a byte order mark, another encoding."""
     ways: list[Callable[[], bytes]] = [
-        lambda: data.replace(b"\n", b"\r\n"),
-        lambda: data.replace(b"\n", b"\r"),
-        lambda: data.replace(b"\n", b"\n\n"),
-        lambda: data.rstrip(b"\n"),
-        lambda: b"\xef\xbb\xbf" + data,
-        lambda: data.decode("utf-8", "replace").encode("utf-16"),
-        lambda: data.replace(b" ", b"\xc2\xa0"),
+        lambda: data.replace(b"\n", b"\r\n"), lambda: data.replace(b"\n", b"\r"),
+        lambda: data.replace(b"\n", b"\n\n"), lambda: data.rstrip(b"\n"), lambda: b"\xef\xbb\xbf" + data,
+        lambda: data.decode("utf-8", "replace").encode("utf-16"), lambda: data.replace(b" ", b"\xc2\xa0"),
         lambda: data.replace(b"\n", b""),
-    ]
+    ]  # fmt: skip
     return rng.choice(ways)()
 
 
@@ -403,14 +399,10 @@ STRUCTURE: dict[str, list[Mutation]] = {
     "records": [json_lines, json_lines, json_lines, token, floods.crowds],
     "answers": [json_lines, json_lines, json_lines, token, floods.answers],
     "json-string": [json_string, json_string, token, floods.escapes],
-    "pickle": [pickled, pickled, pickle_machine, floods.shared],
-    "npz": [npz, npz, floods.zeros],
-    "mat": [mat, mat, floods.cells],
-    "npy": [overwrite, flip],
-    "png": [png],
-    "jpeg": [overwrite, flip],
+    "pickle": [pickled, pickled, pickle_machine, floods.shared], "npz": [npz, npz, floods.zeros],
+    "mat": [mat, mat, floods.cells], "npy": [overwrite, flip], "png": [png], "jpeg": [overwrite, flip],
     "text": [text_lines, token],
-}
+}  # fmt: skip
 """Of each kind of file, what changes it and leaves it one of its kind."""
 
 
@@ -418,16 +410,10 @@ def compressed(rng: Random, data: bytes) -> bytes:
     """The file in a gzip that is whole, cut off, damaged, doubled, or followed by something; or seems to be zstd."""
     packed = gzip.compress(data, compresslevel=1)
     ways: list[Callable[[], bytes]] = [
-        lambda: packed,
-        lambda: packed[: rng.randrange(2, len(packed))],
-        lambda: flip(rng, packed),
-        lambda: packed + packed,
-        lambda: packed + b"\0" * 20,
-        lambda: packed + b"rest",
-        lambda: gzip.compress(packed),
-        lambda: b"\x1f\x8b" + data,
-        lambda: b"\x28\xb5\x2f\xfd" + data,
-    ]
+        lambda: packed, lambda: packed[: rng.randrange(2, len(packed))], lambda: flip(rng, packed),
+        lambda: packed + packed, lambda: packed + b"\0" * 20, lambda: packed + b"rest",
+        lambda: gzip.compress(packed), lambda: b"\x1f\x8b" + data, lambda: b"\x28\xb5\x2f\xfd" + data,
+    ]  # fmt: skip
     return rng.choice(ways)()
 
 

@@ -19,7 +19,7 @@ from hoicli.converters.containers.text import literal
 from hoicli.converters.vlm import spoken_text as answers
 from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS
 from tests.support.costs import LARGER, require_linear
-from tests.support.project import ROOT, Hoicli, refusal
+from tests.support.project import ROOT, Hoicli, MonkeyPatch, refusal
 
 # Answers of models
 
@@ -41,9 +41,7 @@ def answered(folder: Path, answer: str) -> Path:
 
 
 @pytest.mark.parametrize("name", WRAPPED)
-def test_the_end_of_an_answer_is_tried_a_few_times(
-    hoicli: Hoicli, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_end_is_tried_a_few_times(hoicli: Hoicli, tmp_path: Path, name: str, monkeypatch: MonkeyPatch) -> None:
     read = 0
     value = answers._ValueReader.value
 

@@ -89,10 +89,8 @@ def test_minus_zero_is_zero(hoicli: Hoicli, tmp_path: Path) -> None:
     truth = [TRUTH % number for number in range(6)]
     values = []
     for zeros in (["0.0"] * 6, ["-0.0"] * 6, ["0.0", "-0.0"] * 3, ["-0.0", "0.0", "0"] * 2):
-        predictions = [
-            (SCORED % number).replace("0.5", zero).replace("sit_on", "sit_on" if number % 2 else "lie_on")
-            for number, zero in enumerate(zeros)
-        ]
+        verbs = ["lie_on", "sit_on"] * 3
+        predictions = [(SCORED % at).replace("0.5", zero).replace("sit_on", verbs[at]) for at, zero in enumerate(zeros)]
         values.append(evaluated(hoicli, tmp_path, truth, predictions).out)
         random.Random(1).shuffle(predictions)
         values.append(evaluated(hoicli, tmp_path, truth, predictions).out)

@@ -57,9 +57,7 @@ def test_predictions_on_images_without_ground_truth_count_wherever_these_stand(e
     assert found == pytest.approx([50.0 / 1] * 4)
 
 
-def test_boxes_of_equal_score_rank_in_their_order_as_in_pycocotools(
-    evaluate: Any, hoicli: Hoicli, tmp_path: Path
-) -> None:
+def test_boxes_of_equal_score_rank_in_order_as_in_pycocotools(evaluate: Any, hoicli: Hoicli, tmp_path: Path) -> None:
     """Lightning-AI/torchmetrics#1966 (as designed there): of two boxes of score 1 one is right: AP 1 or 0.5. `validate`
     says that nothing ranks them where that is so of triplets."""
     options = ("--boxes", "--protocol", "coco-boxes")
@@ -75,10 +73,8 @@ def test_boxes_of_equal_score_rank_in_their_order_as_in_pycocotools(
 def coco(first_id: int, **more: Any) -> Record:
     """COCO's form with relations; annotations are numbered from `first_id`. more: keys of the second annotation."""
     box = {"image_id": 1, "category_id": 1, "iscrowd": 0}
-    boxes = [
-        {**box, "id": first_id, "bbox": [0, 0, 20, 40]},
-        {**box, "id": first_id + 1, "category_id": 2, "bbox": [20, 10, 40, 30], **more},
-    ]
+    other = {"id": first_id + 1, "category_id": 2, "bbox": [20, 10, 40, 30], **more}
+    boxes = [{**box, "id": first_id, "bbox": [0, 0, 20, 40]}, {**box, **other}]
     relation = {"id": first_id, "image_id": 1, "subject_id": first_id, "object_id": first_id + 1, "predicate_id": 1}
     return {
         "images": [{"id": number, "file_name": f"{number}.jpg", "width": 100, "height": 80} for number in (1, 2)],

@@ -18,7 +18,7 @@ import pytest
 from hoicli.converters.formats import FORMATS
 from tests.hostile import judge as judging
 from tests.hostile.readers import BY_NAME, READERS, READS_NOTHING
-from tests.support.project import ROOT
+from tests.support.project import ROOT, MonkeyPatch
 
 
 def test_a_command_is_under_attack_or_reads_nothing() -> None:
@@ -40,7 +40,7 @@ def test_every_format_is_under_attack() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", BY_NAME)
-def test_a_sound_file_is_taken(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sound_file_is_taken(name: str, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """Otherwise the attack would stop at the door."""
     monkeypatch.setattr(judging, "broken", lambda _, data, __: (data, "whole"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -52,9 +52,7 @@ def test_a_sound_file_is_taken(name: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("name", [name for name, reader in BY_NAME.items() if reader.seed.suffix == ".jsonl"])
-def test_the_end_of_a_stream_that_stopped_is_refused(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_end_of_a_stream_that_stopped_is_refused(name: str, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """Under --on-error skip, too: what is lost is not one line."""
     stopped = b'{"error":"match stopped: preds.jsonl:2: bad"}\n'
     monkeypatch.setattr(judging, "broken", lambda _, data, __: (data.rstrip(b"\n") + b"\n" + stopped, "stopped"))

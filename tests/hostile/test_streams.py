@@ -20,15 +20,10 @@ from tests.support.project import FIXTURES, Hoicli, refusal, saved
 COUNT = 1000
 CLASSES = [("sit_on", "bench"), ("ride", "bicycle"), ("hold", "cup"), ("walk", "dog")]
 COMMANDS = {
-    "eval": ("eval", "--protocol", "hico"),
-    "match": ("match", "--protocol", "hico"),
-    "diagnose": ("diagnose",),
-    "pairstats": ("pairstats",),
-    "curves": ("curves",),
-    "confusion": ("confusion",),
-    "recall": ("recall",),
+    "eval": ("eval", "--protocol", "hico"), "match": ("match", "--protocol", "hico"), "diagnose": ("diagnose",),
+    "pairstats": ("pairstats",), "curves": ("curves",), "confusion": ("confusion",), "recall": ("recall",),
     "shoe-eval": ("shoe-eval", "--allow-missing", "--sim", str(FIXTURES / "shoe/sim.jsonl")),
-}
+}  # fmt: skip
 
 
 @cache
@@ -52,16 +47,10 @@ def good(count: int) -> tuple[list[bytes], list[bytes]]:
 def positions(count: int, cuts: list[int]) -> dict[str, int]:
     """Class of position -> number of a line (from 0). `cuts`: lines that begin a share of their own."""
     named = {
-        "first": 0,
-        "second": 1,
-        "last of a batch": BATCH - 1,
-        "first of a batch": BATCH,
-        "second of a batch": BATCH + 1,
-        "last of the second batch": 2 * BATCH - 1,
-        "middle": count // 2,
-        "last but one": count - 2,
-        "last": count - 1,
-    }
+        "first": 0, "second": 1, "last of a batch": BATCH - 1, "first of a batch": BATCH,
+        "second of a batch": BATCH + 1, "last of the second batch": 2 * BATCH - 1, "middle": count // 2,
+        "last but one": count - 2, "last": count - 1,
+    }  # fmt: skip
     for number, cut in enumerate(cuts, start=1):
         named |= {f"before cut {number}": cut - 1, f"at cut {number}": cut, f"after cut {number}": cut + 1}
     return named

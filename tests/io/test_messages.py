@@ -15,7 +15,7 @@ from hoicli.errors import CODES, DataError, HoicliError, Place, UsageError
 from hoicli.io import messages
 from hoicli.io.messages import Progress, kept_notes, note, set_log_options
 from hoicli.validation.findings import ERRORS
-from tests.support.project import GT, PREDICTIONS, ROOT, Hoicli, parsed, saved
+from tests.support.project import GT, PREDICTIONS, ROOT, Hoicli, MonkeyPatch, parsed, saved
 from tests.support.readme import DOCS
 
 EVERY_CODE = [code for codes in CODES.values() for code in codes]
@@ -93,9 +93,7 @@ def test_wrong_calls_are_json_too(hoicli: Hoicli, words: list[str]) -> None:
     assert (result.code, json.loads(result.err)["code"]) == (2, "bad-call")
 
 
-def test_lines_of_json_come_without_a_terminal(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_of_json_come_without_a_terminal(monkeypatch: MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(messages, "PROGRESS_SECONDS", 0.0)
     with set_log_options(["--log", "json"]), Progress("reading\x1b", total=7, unit=" images") as reading:
         reading.advance_to(3)
@@ -108,9 +106,7 @@ def test_lines_of_json_come_without_a_terminal(
     assert parsed(capsys.readouterr().err) == [about | {"done": done} for done in (3, 5, 7)]
 
 
-def test_nothing_shows_where_no_terminal_does(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_shows_where_no_terminal_does(monkeypatch: MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("tqdm.tqdm", lambda **_: pytest.fail("a bar"))
 
     def work() -> None:

@@ -47,9 +47,8 @@ def run(script: Path, arguments: tuple[str, ...], folder: Path) -> tuple[bytes, 
     """(stdout, stderr, the files that it wrote)."""
     folder.mkdir()
     with open(OURS, "rb") as stdin:
-        done = subprocess.run(
-            [sys.executable, str(script), *arguments], cwd=folder, stdin=stdin, capture_output=True, timeout=PATIENCE
-        )
+        words = [sys.executable, str(script), *arguments]
+        done = subprocess.run(words, cwd=folder, stdin=stdin, capture_output=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr.decode()
     written = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     return done.stdout, done.stderr, written

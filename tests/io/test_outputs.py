@@ -20,7 +20,7 @@ from hoicli.cli import COMMANDS
 from hoicli.errors import DataError, UsageError
 from hoicli.io.outputs import atomic_folder, atomic_path, stays_inside, write_whole
 from tests.hostile.dying import WRITERS, Writer
-from tests.support.project import EIGHT, GT, PREDICTIONS, ROOT, Hoicli, Result, saved
+from tests.support.project import EIGHT, GT, PREDICTIONS, ROOT, Hoicli, MonkeyPatch, Result, saved
 
 
 def test_a_file_is_made_with_its_folders_and_has_the_mode_of_the_one_it_replaces(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_a_file_is_made_with_its_folders_and_has_the_mode_of_the_one_it_replaces
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     target = saved(tmp_path / "a.png", b"before")
 
     def full(source: Path, target: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatc
         write_whole(target / "b", b"")
 
 
-def test_a_read_only_file_system_is_named_with_the_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_file_system_is_named_with_the_option(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """There the system refuses to remove a file before it looks whether there is one."""
 
     def refused(*_: object) -> None:
@@ -89,9 +89,7 @@ def test_what_stands_under_the_name_is_replaced_and_never_followed(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("fault", "kept"), [(None, "new"), (errno.EINVAL, "new"), (errno.EIO, "old")])
-def test_content_is_on_disk_before_it_takes_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int | None, kept: str
-) -> None:
+def test_content_is_on_disk_first(tmp_path: Path, monkeypatch: MonkeyPatch, fault: int | None, kept: str) -> None:
     """A file system that cannot say so loses nothing; a disk that breaks loses the new file and not the old."""
     path, synced = tmp_path / "out", []
 

@@ -21,11 +21,11 @@ from hoicli.errors import DataError
 from hoicli.io.opened_files import MARK
 from hoicli.io.streams import SECOND, Stream
 from tests.hostile.readers import FOREIGN
-from tests.support.project import GT, PREDICTIONS, ROOT, Hoicli, refusal, saved
+from tests.support.project import GT, PREDICTIONS, ROOT, Hoicli, MonkeyPatch, refusal, saved
 
 
 @pytest.fixture
-def spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def spool(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
     """Where temporary files are made."""
     folder = tmp_path / "spool"
     folder.mkdir()
@@ -33,7 +33,7 @@ def spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+def feed(monkeypatch: MonkeyPatch, data: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
 
 
@@ -41,7 +41,7 @@ def places(stream: Stream) -> list[str]:
     return [f"{line.place} {line.data.decode().strip()}" for line in stream]
 
 
-def test_the_first_line_is_looked_at_and_not_lost(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_first_line_is_looked_at_and_not_lost(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
     feed(monkeypatch, b"\n a \nb")
     path = saved(tmp_path / "more", b"c\n")
     stream = Stream(["-", str(path)], "lines")
@@ -58,9 +58,7 @@ def test_a_file_is_read_anew_each_time(tmp_path: Path) -> None:
     assert len(list(stream)) == len(list(stream)) == 2
 
 
-def test_stdin_and_pipes_can_be_reread_for_a_while(
-    spool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stdin_and_pipes_can_be_reread_for_a_while(spool: Path, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     feed(monkeypatch, b"a\n")
     pipe, path = tmp_path / "pipe", tmp_path / "p"
     os.mkfifo(pipe)
@@ -75,7 +73,7 @@ def test_stdin_and_pipes_can_be_reread_for_a_while(
     assert not list(spool.iterdir())
 
 
-def test_copies_are_removed_whatever_happens(spool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_are_removed_whatever_happens(spool: Path, monkeypatch: MonkeyPatch) -> None:
     feed(monkeypatch, b"a\n")
     stream = Stream(["-", "no/such"], "lines")
     with pytest.raises(DataError, match=r"^no/such: no such file; check the path$"), stream.rereadable():
@@ -182,22 +180,14 @@ ZIP = b"PK\x03\x04" + bytes(26)
     [
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "Git LFS"),
         (b"\n<!DOCTYPE html><html><head><title>Virus scan warning</title>", "web page"),
-        (b"MATLAB 7.3 MAT-file", "MATLAB 7.3"),
-        (b"\x89HDF\r\n\x1a\n", "HDF5"),
-        (ZIP + b"[Content_Types].xml", "Excel"),
-        (ZIP + b"eval_results/data.pkl", "torch"),
-        (ZIP + b"results.json", "archive"),
-        (b"results.json".ljust(257, b"\0") + b"ustar", "archive"),
-        (b"PAR1\x15\x04", "Parquet"),
-        (b"SQLite format 3\0", "SQLite"),
-        (b"RIFF\x10\0\0\0WEBP", "picture"),
-        (gzip.compress(b"{}", mtime=0), "twice"),
-        (b"0 0.5 0.25 0.125 1.0\n1 0.5 0.5 0.1 0.1\n", "YOLO"),
+        (b"MATLAB 7.3 MAT-file", "MATLAB 7.3"), (b"\x89HDF\r\n\x1a\n", "HDF5"),
+        (ZIP + b"[Content_Types].xml", "Excel"), (ZIP + b"eval_results/data.pkl", "torch"),
+        (ZIP + b"results.json", "archive"), (b"results.json".ljust(257, b"\0") + b"ustar", "archive"),
+        (b"PAR1\x15\x04", "Parquet"), (b"SQLite format 3\0", "SQLite"), (b"RIFF\x10\0\0\0WEBP", "picture"),
+        (gzip.compress(b"{}", mtime=0), "twice"), (b"0 0.5 0.25 0.125 1.0\n1 0.5 0.5 0.1 0.1\n", "YOLO"),
     ],
-)
-def test_what_nothing_reads_is_named_by_every_reader(
-    hoicli: Hoicli, tmp_path: Path, head: bytes, kind: str, packed: bool
-) -> None:
+)  # fmt: skip
+def test_what_nothing_reads_is_named(hoicli: Hoicli, tmp_path: Path, head: bytes, kind: str, packed: bool) -> None:
     path = saved(tmp_path / "file.jsonl", gzip.compress(head) if packed else head)
     if kind == "twice" and not packed:
         path.write_bytes(gzip.compress(gzip.compress(head)))

@@ -110,26 +110,20 @@ def test_pairs_are_those_of_the_released_code(
     assert ours["inter_map"] is None
 
 
-def test_negative_ap_is_that_of_the_released_code(
-    golden_files: dict[str, Path], expected: dict[str, Any], hoicli: Hoicli
-) -> None:
+def test_negative_ap_as_released(golden_files: dict[str, Path], expected: dict[str, Any], hoicli: Hoicli) -> None:
     files = ("--gt", golden_files["gt"], golden_files["pairs"])
     released = full_of(hoicli, "--as-released", *files)["neg_ap"]
     assert released / 100 == pytest.approx(expected["diag-hoi/pairs"]["neg_ap_110_points"], abs=1e-9)
     assert full_of(hoicli, *files)["neg_ap"] == pytest.approx(released * 110 / 101, abs=1e-9)
 
 
-def test_interaction_map_is_that_of_the_released_code(
-    golden_files: dict[str, Path], expected: dict[str, Any], hoicli: Hoicli
-) -> None:
+def test_interaction_map_as_released(golden_files: dict[str, Path], expected: dict[str, Any], hoicli: Hoicli) -> None:
     golden = expected["diag-hoi"]["action"]
     ours = full_of(hoicli, "--as-released", "--gt", golden_files["gt"], golden_files["triplets"])
     assert ours["inter_map"] / 100 == pytest.approx(golden["mAP"], abs=1e-9)
 
 
-def test_the_triplet_score_stands_in_only_when_asked_to(
-    golden_files: dict[str, Path], tmp_path: Path, hoicli: Hoicli
-) -> None:
+def test_triplet_scores_stand_in_when_asked(golden_files: dict[str, Path], tmp_path: Path, hoicli: Hoicli) -> None:
     bare = tmp_path / "bare.jsonl"
     records = [json.loads(line) for line in golden_files["triplets"].read_text().splitlines()]
     for record in records:
@@ -310,10 +304,8 @@ def test_what_the_records_do_not_say_has_no_value() -> None:
     assert values(prediction(hois=[said, told]), prediction(hois=[silent], image_id="c"))[1] == {}
     # pairs alone
     reason = "the records list pairs and no triplets"
-    assert values(prediction([(0, 2, 0.9), (0, 4, 0.1)])) == (
-        {"inter_map": None, "neg_ap": 100.0, "mAP": None},
-        {"inter_map": reason, "mAP": reason},
-    )
+    alone = prediction([(0, 2, 0.9), (0, 4, 0.1)])
+    assert values(alone) == ({"inter_map": None, "neg_ap": 100.0, "mAP": None}, {"inter_map": reason, "mAP": reason})
     # nothing to divide by is nothing to explain; what nobody predicted is missed
     assert values(prediction([])) == ({"inter_map": None, "neg_ap": None, "mAP": 0.0}, {})
 
@@ -360,10 +352,8 @@ def test_nms_and_thresholds() -> None:
     near = [1, 1, 100, 95]
     record = prediction([(0, 2, 0.5), (3, 2, 0.9), (1, 2, 0.4), (3, 1, 0.3)], scores=[0.9, 0.5, 0.2, 0.8, 0.1])
     record["boxes"][3] = near  # a second, better box of the first person
-    record["hois"] = [
-        triplet(subject, object_, "fly", score, verb_score=score)
-        for subject, object_, score in ((0, 2, 0.9), (3, 2, 0.8), (1, 4, 0.7))
-    ]
+    scored = ((0, 2, 0.9), (3, 2, 0.8), (1, 4, 0.7))
+    record["hois"] = [triplet(subject, object_, "fly", score, verb_score=score) for subject, object_, score in scored]
     (batch,) = read_pair_batches(lines([record]), HICO, policy=ErrorPolicy())
     assert surviving_pairs(batch, Sweep(nms=0.7)).tolist() == [False, True, True, True]
     assert surviving_pairs(batch, Sweep(nms=1.0)).all()
@@ -652,9 +642,7 @@ def with_pairs(draw: st.DrawFn) -> Data:
 
 
 @given(with_pairs(), st.booleans(), st.booleans(), st.booleans(), st.integers(1, 3))
-def test_a_slow_evaluator_agrees(
-    data: Data, one_to_one: bool, released: bool, triplet_scores: bool, batch: int
-) -> None:
+def test_slow_evaluator_agrees(data: Data, one_to_one: bool, released: bool, triplet_scores: bool, batch: int) -> None:
     truth, predictions = data
     options: dict[str, Any] = {"one_to_one": one_to_one, "triplet_scores": triplet_scores}
     ours = statistics(truth, predictions, batch=batch, as_released=released, **options)
@@ -756,16 +744,11 @@ def test_the_rows(files: tuple[Path, Path], hoicli: Hoicli) -> None:
     assert (result.code, result.err) == (0, "")
     rows = [json.loads(line) for line in result.out.splitlines()]
     recall = [row for row in rows if row["metric"] == "pair_recall" and row["subset"] == "full"]
-    assert [(row["nms"], row["det_threshold"], row["value"]) for row in recall] == [
-        (None, None, 100.0),
-        (0.5, None, 100.0),
-        (0.7, None, 100.0),
-        (None, 0.6, 0.0),
-    ]
+    found = [(row["nms"], row["det_threshold"], row["value"]) for row in recall]
+    assert found == [(None, None, 100.0), (0.5, None, 100.0), (0.7, None, 100.0), (None, 0.6, 0.0)]
     head = "protocol:diag|data:hico|"
-    assert without_gt(recall[1]["signature"]).startswith(
-        f"{head}pairs:one-to-one|released:yes|pairnms:0.5/1/0.5|version:"
-    )
+    options_ = "pairs:one-to-one|released:yes|pairnms:0.5/1/0.5"
+    assert without_gt(recall[1]["signature"]).startswith(f"{head}{options_}|version:")
     assert "|det:0.6|" in recall[3]["signature"]
     # mAP after pair NMS is not what eval --nms gives, and no option on pairs changes it
     (row,) = (row for row in rows if (row["metric"], row["subset"], row["nms"]) == ("mAP", "full", 0.5))

@@ -22,7 +22,7 @@ from hoicli import __version__
 from hoicli.vocabulary.datasets import load
 from tests.support import reference
 from tests.support.forks import put_hoicli
-from tests.support.project import EIGHT, PAIR, PATIENCE, ROOT, SAMPLE, Hoicli, parsed
+from tests.support.project import EIGHT, GT, PAIR, PATIENCE, PREDICTIONS, ROOT, SAMPLE, Hoicli, parsed
 from tests.support.shell import sh
 
 EXPECTED = EIGHT / "expected"
@@ -57,10 +57,7 @@ def test_the_demo_runs(tmp_path: Path) -> None:
 
 
 def test_the_numbers_are_right() -> None:
-    truth, predictions = (
-        [json.loads(line) for line in (EIGHT / name).read_text().splitlines()]
-        for name in ("gt.jsonl", "predictions.jsonl")
-    )
+    truth, predictions = (parsed(path.read_text()) for path in (GT, PREDICTIONS))
     hico = load("hico")
     rows = [json.loads(line) for line in (EXPECTED / "eval.jsonl").read_text().splitlines()]
     full = {row["protocol"]: row["value"] for row in rows if (row["metric"], row["subset"]) == ("mAP", "full")}

@@ -28,15 +28,8 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
     python = folder / "venv/bin/python"
     install = [
-        str(python),
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-index",
-        "--no-deps",
-        *map(str, folder.glob("*.whl")),
-    ]
+        str(python), "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", *map(str, folder.glob("*.whl")),
+    ]  # fmt: skip
     subprocess.run(install, check=True)
     (installed,) = (folder / "venv").glob("lib/python*/site-packages")
     (installed / "depends.pth").write_text("\n".join(path for path in sys.path if path.endswith("-packages")))

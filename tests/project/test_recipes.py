@@ -66,10 +66,8 @@ def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     put_hoicli(folder / ".bin")
     shutil.copytree(SAMPLE / "pictures", folder / "images")
     (folder / "checkpoints").mkdir()
-    truth, baseline, ours = (
-        gzip.decompress((SAMPLE / f"{name}.jsonl.gz").read_bytes()).decode().splitlines(keepends=True)
-        for name in ("gt", "baseline", "ours")
-    )
+    packed = [SAMPLE / f"{name}.jsonl.gz" for name in ("gt", "baseline", "ours")]
+    truth, baseline, ours = (gzip.decompress(path.read_bytes()).decode().splitlines(True) for path in packed)
     files = {"gt": truth, "a": baseline, "b": ours, "preds": ours[:5] + ours[6:], "relative": relative(ours, truth)}
     files |= {"checkpoints/1": baseline, "checkpoints/2": ours}
     for name, lines in files.items():

@@ -24,21 +24,16 @@ from hoicli.records.reading import checker, concatenate, read_scenes, scenes_of
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 from tests.support.kernel import lines
-from tests.support.project import EIGHT, Hoicli, refusal
+from tests.support.project import EIGHT, Hoicli, MonkeyPatch, refusal
 from tests.support.strategies import parts_of
 
 HICO, VCOCO = load("hico"), load("vcoco")
 OWN = "own classes? hoicli vocab --from GT.jsonl -o FILE.json"
 GOOD: dict[str, Any] = {
-    "image_id": "a",
-    "width": 64,
-    "height": 48,
-    "boxes": [[0, 0, 9.5, 9], [20, 20, 39, 39]],
-    "labels": ["person", "kite"],
-    "hois": [{"subject": 0, "object": 1, "verb": "fly", "score": 0.5}],
-    "image_hois": [["fly", "kite"]],
-    "caveats": ["derived_labels"],
-}
+    "image_id": "a", "width": 64, "height": 48, "boxes": [[0, 0, 9.5, 9], [20, 20, 39, 39]],
+    "labels": ["person", "kite"], "hois": [{"subject": 0, "object": 1, "verb": "fly", "score": 0.5}],
+    "image_hois": [["fly", "kite"]], "caveats": ["derived_labels"],
+}  # fmt: skip
 
 
 def read(
@@ -178,7 +173,7 @@ def test_a_line_that_is_no_json_is_told_by_what_is_wrong(data: bytes, message: s
         list(read_scenes([Line("p.jsonl", 1, data)], HICO, scored=True, policy=ErrorPolicy()))
 
 
-def test_an_image_twice_names_both_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_twice_names_both_lines(monkeypatch: MonkeyPatch) -> None:
     message = "p.jsonl:3: image_id: image 'a' is at p.jsonl:1 already; keep one line an image"
     assert first_error(GOOD, with_(image_id="b"), GOOD) == message
     monkeypatch.setattr("hoicli.records.columns.BATCH", 2)  # across batches too
@@ -202,9 +197,7 @@ def test_an_image_that_the_ground_truth_does_not_have(image_id: Any, known: list
     assert first_error(with_(image_id=image_id), known_ids=known) == f"p.jsonl:1: image_id: {problem}"
 
 
-def test_skipping_drops_counts_and_keeps_the_rest(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_skipping_drops_counts_and_keeps_the_rest(capsys: pytest.CaptureFixture[str], monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setattr("hoicli.records.columns.BATCH", 2)
     policy = ErrorPolicy(skip=True)
     records = [GOOD, with_hoi(object=9) | {"image_id": "b"}, GOOD, with_(image_id="c")]
@@ -403,7 +396,7 @@ def test_a_foreign_file_with_a_key_twice(hoicli: Hoicli, tmp_path: Path, text: b
     ],
 )  # fmt: skip
 def test_small_files_with_a_key_twice(
-    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, call: list[str]
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: MonkeyPatch, name: str, text: str, call: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path(name).write_text(text + "\n")

@@ -207,28 +207,15 @@ def edited(record: Record, *path: Any) -> Record:
 @pytest.mark.parametrize(
     "path",
     [
-        ("image_id", "c"),
-        ("image_hois", None),
-        ("image_hois", [["ride", "bicycle"]]),
-        ("image_hois", [["ride", "bicycle"], ["hold", "dog"]]),
-        ("ambiguous_hois", None),
-        ("ambiguous_hois", []),
-        ("caveats", ["derived_labels"]),
-        ("labels", 0, "dog"),
-        ("labels", 1, "dog"),
-        ("labels", 3, "person"),
-        ("boxes", 0, [0, 0, 10, 11]),
-        ("boxes", 1, [5, 20, 5, 20]),
-        ("boxes", 3, [50, 50, 60, 61]),
-        ("hois", 0, "verb", "hold"),
-        ("hois", 0, "subject", 2),
-        ("hois", 0, "subject", 1),
-        ("hois", 0, "verb_synset", "ride.v.10"),
-        ("synsets", [None, "bicycle.n.01", None, None]),
-        ("hois", []),
+        ("image_id", "c"), ("image_hois", None), ("image_hois", [["ride", "bicycle"]]),
+        ("image_hois", [["ride", "bicycle"], ["hold", "dog"]]), ("ambiguous_hois", None), ("ambiguous_hois", []),
+        ("caveats", ["derived_labels"]), ("labels", 0, "dog"), ("labels", 1, "dog"), ("labels", 3, "person"),
+        ("boxes", 0, [0, 0, 10, 11]), ("boxes", 1, [5, 20, 5, 20]), ("boxes", 3, [50, 50, 60, 61]),
+        ("hois", 0, "verb", "hold"), ("hois", 0, "subject", 2), ("hois", 0, "subject", 1),
+        ("hois", 0, "verb_synset", "ride.v.10"), ("synsets", [None, "bicycle.n.01", None, None]), ("hois", []),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_whatever_a_metric_reads_changes_the_digest(path: tuple[Any, ...]) -> None:
     changed = edited(IMAGE, *path)
     if not changed["hois"]:
@@ -245,16 +232,12 @@ def test_an_image_without_labels_is_not_one_with_an_empty_list() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        ("labels", 1, "dog"),
-        ("boxes", 2, [30, 0, 40, 11]),
-        ("annotated", [True, True, True]),
-        ("hois", 1, "verb", "walk"),
-        ("hois", 1, "subject", 0),
-        ("hois", 0, "role", "instr"),
+        ("labels", 1, "dog"), ("boxes", 2, [30, 0, 40, 11]), ("annotated", [True, True, True]),
+        ("hois", 1, "verb", "walk"), ("hois", 1, "subject", 0), ("hois", 0, "role", "instr"),
         ("hois", 0, "object", None),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_actions_and_people_without_any_change_the_digest(path: tuple[Any, ...]) -> None:
     assert totals([edited(ACTIONS, *path)], "vcoco") != totals([ACTIONS], "vcoco")
 

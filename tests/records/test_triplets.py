@@ -47,15 +47,12 @@ def names(found: Triplets) -> list[tuple[Any, ...]]:
     boxes = [found.boxes[row, 0] if row >= 0 else None for row in [*found.object.tolist(), -1]][:-1]
     return [
         (
-            found.image_ids[found.image_of_hoi[row]],
-            found.boxes[found.subject[row], 0],
-            boxes[row],
-            found.verbs[found.verb[row]],
-            found.objects[found.label[row]],
+            found.image_ids[found.image_of_hoi[row]], found.boxes[found.subject[row], 0], boxes[row],
+            found.verbs[found.verb[row]], found.objects[found.label[row]],
             None if np.isnan(found.score[row]) else found.score[row],
         )
         for row in range(len(found.verb))
-    ]
+    ]  # fmt: skip
 
 
 ALL = [

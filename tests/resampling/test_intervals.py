@@ -51,9 +51,7 @@ def test_an_interval_needs_two_rounds_and_two_images() -> None:
 
 
 @given(st.lists(st.floats(-1, 1), min_size=20, max_size=120), st.floats(-1, 1), st.integers(2, 50))
-def test_an_interval_excludes_0_where_p_is_small_and_nowhere_else(
-    values: list[float], estimate: float, images: int
-) -> None:
+def test_an_interval_excludes_0_only_where_p_is_small(values: list[float], estimate: float, images: int) -> None:
     rounds = np.array(values)
     low, high = interval(estimate, rounds, images, lowest=-math.inf, highest=math.inf) or (0.0, 0.0)
     p = p_resampled(estimate, rounds, images)

@@ -13,6 +13,7 @@ from hoicli.records.kit import Floats
 from hoicli.resampling.draws import Weights
 from hoicli.resampling.pieces import MOST_LAYERS, Strips
 from hoicli.resampling.ranked import AveragedLists, RankedLists
+from tests.support.project import MonkeyPatch
 
 IMAGES, CLASSES = 40, 9
 ELEVEN = PROTOCOLS["hico"].grid
@@ -30,15 +31,10 @@ def lists(seed: int, grid: tuple[float, ...], cap: int | None, *, right: float =
     hit[owner == 5], hit[owner == 6] = False, True
     truth_class = np.concatenate([owner[hit], rng.integers(0, CLASSES, 30)])
     return RankedLists(
-        hit=hit,
-        image=rng.integers(0, IMAGES, len(owner)),
-        bounds=np.concatenate([[0], np.cumsum(counts)]),
-        truth_image=rng.integers(0, IMAGES, len(truth_class)),
-        truth_class=truth_class,
-        images=IMAGES,
-        grid=grid,
+        hit=hit, image=rng.integers(0, IMAGES, len(owner)), bounds=np.concatenate([[0], np.cumsum(counts)]),
+        truth_image=rng.integers(0, IMAGES, len(truth_class)), truth_class=truth_class, images=IMAGES, grid=grid,
         cap=cap,
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("grid", "cap"), LIKE)
@@ -57,7 +53,7 @@ def test_the_other_side_is_what_its_own_weights_give(grid: tuple[float, ...], ca
 @pytest.mark.parametrize(("grid", "cap"), LIKE)
 @pytest.mark.parametrize("at_once", [1, 7, 30])
 def test_a_few_classes_at_a_time_are_all_of_them(
-    monkeypatch: pytest.MonkeyPatch, grid: tuple[float, ...], cap: int | None, at_once: int
+    monkeypatch: MonkeyPatch, grid: tuple[float, ...], cap: int | None, at_once: int
 ) -> None:
     weights = np.random.default_rng(4).integers(0, 4, (IMAGES, 16)).astype(np.int32)
     whole, again = lists(5, grid, cap), lists(5, grid, cap)
@@ -124,7 +120,7 @@ def one_by_one(lists: RankedLists, weights: Weights) -> Floats:
 @pytest.mark.parametrize(("grid", "cap"), LIKE)
 @pytest.mark.parametrize(("often", "widest"), [(3, 2047), (3, 2), (9000, 4), (40_000, 2047)])
 def test_many_rounds_at_once_are_each_counted_one_by_one(
-    monkeypatch: pytest.MonkeyPatch, grid: tuple[float, ...], cap: int | None, often: int, widest: int
+    monkeypatch: MonkeyPatch, grid: tuple[float, ...], cap: int | None, often: int, widest: int
 ) -> None:
     """With counts that are small numbers and counts that are not, in rows that are cut."""
     monkeypatch.setattr("hoicli.resampling.pieces.WIDEST", widest)
@@ -193,9 +189,7 @@ def few(seed: int, right: float = 0.3) -> RankedLists:
 
 @pytest.mark.parametrize("members", [[0, 1, 2, 3, 4, 5, 6, 7, 8], [1], [3], [1, 3], [2, 0]])
 @pytest.mark.parametrize("at_once", [1, 512])
-def test_an_image_left_out_is_an_evaluation_without_it(
-    monkeypatch: pytest.MonkeyPatch, members: list[int], at_once: int
-) -> None:
+def test_an_image_left_out_is_a_run_without_it(monkeypatch: MonkeyPatch, members: list[int], at_once: int) -> None:
     monkeypatch.setattr("hoicli.resampling.ranked.IMAGES_AT_ONCE", at_once)
     for right in (0.3, 1.0):
         found = few(10, right).without_each_image(np.array(members))

@@ -88,12 +88,9 @@ Prediction: touch a/an toilet
  Similarity: verb=0.100, obj=1.000, sim total=0.550
 """
 RATED = {
-    ("pet.v.01", "touch.v.01"): 0.55,
-    ("hold.v.02", "pull.v.01"): 0.35,
-    ("ride.v.10", "sit.v.01"): 0.4,
-    ("clean.v.01", "wash.v.03"): 0.7,
-    ("flush.v.05", "touch.v.01"): 0.1,
-}
+    ("pet.v.01", "touch.v.01"): 0.55, ("hold.v.02", "pull.v.01"): 0.35, ("ride.v.10", "sit.v.01"): 0.4,
+    ("clean.v.01", "wash.v.03"): 0.7, ("flush.v.05", "touch.v.01"): 0.1,
+}  # fmt: skip
 """The similarities that the figure prints, of the senses that are meant; all others are 0 here."""
 
 

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 from hoicli.shoe.client import IN_ITS_PLACE, WITHHELD, Endpoint
 from tests.support.llm_stub import Response, said, serving
-from tests.support.project import Hoicli, saved
+from tests.support.project import Hoicli, MonkeyPatch, saved
 
 KEY = "sk-Proj/4f9a+Zq2=LmX7c0"
 URL = "http://127.0.0.1:9/v1"
 
 
 @pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+def _key(monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
@@ -77,9 +77,7 @@ def betrays(text: str, disguise: Callable[[str], str]) -> bool:
 
 @pytest.mark.long
 @pytest.mark.parametrize("disguise", DISGUISES.values(), ids=DISGUISES)
-def test_a_server_that_sends_the_key_back(
-    hoicli: Hoicli, tmp_path: Path, pairs: Path, disguise: Callable[[str], str]
-) -> None:
+def test_a_key_that_comes_back(hoicli: Hoicli, tmp_path: Path, pairs: Path, disguise: Callable[[str], str]) -> None:
     """In an error of every form, in a header, and as the answer itself: not printed, and not in the cache."""
     cache = tmp_path / "answers.jsonl"
     echo = disguise(KEY)
@@ -141,9 +139,7 @@ def test_a_redirect_gets_nothing(hoicli: Hoicli, pairs: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["sk-one\r\nX-Other: 1", "sk one", "sk-\x00", "sk-\u20ac"])
-def test_a_key_that_is_none_is_not_quoted(
-    hoicli: Hoicli, tmp_path: Path, pairs: Path, monkeypatch: pytest.MonkeyPatch, key: str
-) -> None:
+def test_no_key_is_quoted(hoicli: Hoicli, tmp_path: Path, pairs: Path, monkeypatch: MonkeyPatch, key: str) -> None:
     monkeypatch.setattr(os, "environ", {**os.environ, "OPENAI_API_KEY": key})  # NUL: the system itself would refuse it
     cache = tmp_path / "answers.jsonl"
     with serving() as stub:
@@ -190,7 +186,7 @@ def test_no_traceback_has_the_key(pairs: Path) -> None:
             assert "Traceback" not in process.stderr
 
 
-def test_a_proxy_s_password_is_not_quoted(hoicli: Hoicli, pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_s_password_is_not_quoted(hoicli: Hoicli, pairs: Path, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.delenv("NO_PROXY")
     for proxy in ("http://user:hunter2@127.0.0.1:9", "http://user:hunter2/4@127.0.0.1:9", "http:/user:hunter2@h"):
         for name in ("http_proxy", "HTTP_PROXY"):
@@ -204,9 +200,7 @@ def test_a_proxy_s_password_is_not_quoted(hoicli: Hoicli, pairs: Path, monkeypat
 # The cache is no output
 
 
-def test_the_cache_is_never_replaced_by_the_output(
-    hoicli: Hoicli, tmp_path: Path, pairs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_cache_is_never_replaced(hoicli: Hoicli, tmp_path: Path, pairs: Path, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with serving() as stub:
         assert hoicli(*ask(stub.url, pairs, "--cache", "paid.jsonl")).code == 0

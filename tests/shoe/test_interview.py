@@ -20,7 +20,7 @@ from hoicli.shoe import client
 from hoicli.shoe.client import Endpoint
 from hoicli.shoe.interview import Answer, AnswerCache, Interview, Question, parse_rating
 from tests.support.llm_stub import Asked, Fault, Response, Stub, dripping, rate, said, serving
-from tests.support.project import complaint, saved
+from tests.support.project import MonkeyPatch, complaint, saved
 
 QUESTIONS = [Question("v", f"a{number:03}.v.01", f"b{number:03}.v.01", "one thing", "another") for number in range(40)]
 
@@ -48,21 +48,13 @@ def expected(*models: str) -> list[dict[str, int]]:
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
-        ('{"rating": 3}', 3),
-        ("{'rating': '4'}", 4),
-        ('{"rating": 2.0}', 2),
-        ('```json\n{"rating": 0, "why": "no"}\n```', 0),
-        ('<think>{"rating": 4}? No.</think>\n{"rating": 1}', 1),
-        ('{"rating": 1} or rather {"rating": 1}', 1),
-        (" 3\n", 3),
-        ('{"rating": 1} or rather {"rating": 2}', None),
-        ('<think>maybe {"rating": 1}', None),
-        ('{"rating": 5}', None),
-        ('{"rating": 2.5}', None),
-        ("3 of 4", None),
+        ('{"rating": 3}', 3), ("{'rating': '4'}", 4), ('{"rating": 2.0}', 2),
+        ('```json\n{"rating": 0, "why": "no"}\n```', 0), ('<think>{"rating": 4}? No.</think>\n{"rating": 1}', 1),
+        ('{"rating": 1} or rather {"rating": 1}', 1), (" 3\n", 3), ('{"rating": 1} or rather {"rating": 2}', None),
+        ('<think>maybe {"rating": 1}', None), ('{"rating": 5}', None), ('{"rating": 2.5}', None), ("3 of 4", None),
         ("", None),
     ],
-)
+)  # fmt: skip
 def test_what_counts_as_a_rating(text: str, rating: int | None) -> None:
     assert parse_rating(text) == rating
 
@@ -97,15 +89,11 @@ def test_every_question_is_asked_once_of_every_model(cache: AnswerCache) -> None
 
 FAULTS = {
     "rate limit": Response(429, '{"error": {"message": "slow down"}}', Retry_After="0"),
-    "overloaded": Response(503, "<html>busy</html>", Retry_After="nonsense"),
-    "broken": Response(500, b"\xff\xfe"),
-    "connection cut": Response(0),
-    "no JSON": Response(200, "hello"),
-    "nested without end": Response(200, "[" * 100_000),
-    "no text": said(""),
-    "no rating": said("They are alike."),
+    "overloaded": Response(503, "<html>busy</html>", Retry_After="nonsense"), "broken": Response(500, b"\xff\xfe"),
+    "connection cut": Response(0), "no JSON": Response(200, "hello"),
+    "nested without end": Response(200, "[" * 100_000), "no text": said(""), "no rating": said("They are alike."),
     "a number too high": said('{"rating": 7}'),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
@@ -121,9 +109,7 @@ def test_what_goes_wrong_once_is_asked_again(cache: AnswerCache, fault: Response
         assert set(stub.asked.values()) == {2}
 
 
-def test_a_server_that_does_not_answer_in_time_is_asked_again(
-    cache: AnswerCache, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_does_not_answer_in_time_is_asked_again(cache: AnswerCache, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setattr(client, "TIMEOUT", 1.0)
 
     def slow(_: Stub, __: Asked, times: int) -> Response | None:
@@ -149,7 +135,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("sent", ENDLESS.values(), ids=ENDLESS)
 def test_a_timeout_covers_an_answer_that_does_not_end(
-    cache: AnswerCache, sent: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
+    cache: AnswerCache, sent: tuple[bytes, bytes], monkeypatch: MonkeyPatch
 ) -> None:
     """Of a part of it alone this would never end; and the first time is said, as the last is long after it."""
     monkeypatch.setattr(client, "TIMEOUT", 0.4)

@@ -322,9 +322,7 @@ def test_models_rate_what_an_evaluation_needs(hoicli: Hoicli, tmp_path: Path, pr
     assert hoicli("shoe-sim", "--merge", "mean", *parts).out == result.out
 
 
-def test_what_no_model_rates_ends_in_a_list_and_loses_nothing(
-    hoicli: Hoicli, tmp_path: Path, pairs_file: Path, predictions: Path
-) -> None:
+def test_what_no_model_rates_is_listed(hoicli: Hoicli, tmp_path: Path, pairs_file: Path, predictions: Path) -> None:
     cache = tmp_path / "answers.jsonl"
 
     def mute(_: Stub, asked: Asked, __: int) -> Response | None:

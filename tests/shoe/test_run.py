@@ -106,10 +106,8 @@ def test_a_sense_is_found_in_the_table_by_any_of_its_words(hoicli: Hoicli, tmp_p
     found.write_bytes(orjson.dumps(image(("wear", "hat", 0.9, None, "wear.v.01"), synsets=[None, "hat.n.01"])))
 
     def result(verb: str, name: str, *more: str) -> tuple[str, str]:
-        lines = [
-            f'{{"pos":"v","a":"{verb}","b":"wear.v.01","similarity":0.5}}\n',
-            f'{{"pos":"n","a":"hat.n.01","b":"{name}","similarity":0.75}}\n',
-        ]
+        verbs, objects = f'"a":"{verb}","b":"wear.v.01"', f'"a":"hat.n.01","b":"{name}"'
+        lines = [f'{{"pos":"v",{verbs},"similarity":0.5}}\n', f'{{"pos":"n",{objects},"similarity":0.75}}\n']
         table.write_text("".join([*lines, *more]))
         done = hoicli("shoe-eval", "--gt", truth, "--sim", table, found)
         return done.out, done.err

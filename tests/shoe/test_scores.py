@@ -144,15 +144,10 @@ def in_tie_order(data: list[Record]) -> list[Record]:
 
 
 @given(
-    datasets(),
-    RANDOM_SIMILAR,
-    st.sampled_from([0.0, 0.3, 0.5, 0.85]),
-    st.sampled_from(COMBINE[:2]),
-    st.sampled_from(sorted(AREAS)),
-    st.sampled_from([None, 0.3]),
-    st.booleans(),
+    datasets(), RANDOM_SIMILAR, st.sampled_from([0.0, 0.3, 0.5, 0.85]), st.sampled_from(COMBINE[:2]),
+    st.sampled_from(sorted(AREAS)), st.sampled_from([None, 0.3]), st.booleans(),
     st.sampled_from([0.0, 0.0, 0.35, 0.75]),
-)
+)  # fmt: skip
 def test_the_slow_evaluator_agrees(
     data: Data,
     similar: dict[tuple[str, str], float],
@@ -169,15 +164,9 @@ def test_the_slow_evaluator_agrees(
     ours = scores_of(shoe, strict, strict if everywhere else shoe.match())
     truth, found = spelled_alike(truth), spelled_alike(in_tie_order(found))
     theirs = shoe_reference.evaluate(
-        truth,
-        found,
-        slow_sigma(similar, combine, 0.5),
-        delta=delta,
-        area=area,
-        keep=lambda hoi: least is None or hoi["score"] >= least,
-        everywhere=everywhere,
-        floor=floor,
-    )
+        truth, found, slow_sigma(similar, combine, 0.5), delta=delta, area=area,
+        keep=lambda hoi: least is None or hoi["score"] >= least, everywhere=everywhere, floor=floor,
+    )  # fmt: skip
     if everywhere and least is not None:
         found = [{**record, "hois": [hoi for hoi in record["hois"] if hoi["score"] >= least]} for record in found]
     theirs["map"] = shoe_reference.plain_map(truth, found, area)
@@ -225,14 +214,8 @@ def test_weights_are_copies(data: Data, weights: list[int], area: str) -> None:
     order = sorted(record["image_id"] for record in truth)
     weight = dict(zip(order, weights, strict=False))
     column = np.array([[weight[image_id]] for image_id in order], dtype=np.int32)
-    copies = [
-        [
-            {**record, "image_id": f"{record['image_id']}.{n}"}
-            for record in side
-            for n in range(weight[record["image_id"]])
-        ]
-        for side in data
-    ]
+    drawn = [[(one, n) for one in records for n in range(weight[one["image_id"]])] for records in data]
+    copies = [[{**one, "image_id": f"{one['image_id']}.{n}"} for one, n in of] for of in drawn]
     metrics = weighted_metrics(run)
     shoe = shoe_of(copies[0], copies[1])
     expected = scores_of(shoe, shoe.match())
@@ -252,11 +235,8 @@ def slow_areas(run: Run, weight: dict[str, int], area: str) -> list[float]:
     entries, shoe = soft_entries(run.shoe, run.loose), run.shoe
     found = []
     for number in range(len(shoe.classes.classes)):
-        asked = sum(
-            weight[shoe.truth.image_ids[image]]
-            for image, class_ in zip(shoe.truth.image_of_hoi, shoe.classes.class_of, strict=True)
-            if class_ == number
-        )
+        owners = zip(shoe.truth.image_of_hoi, shoe.classes.class_of, strict=True)
+        asked = sum(weight[shoe.truth.image_ids[image]] for image, class_ in owners if class_ == number)
         total, gained, points = 0, 0.0, [(0.0, 1.0)]
         for at in range(entries.bounds[number], entries.bounds[number + 1]):
             image = shoe.predictions.image_of_hoi[entries.prediction[at]]

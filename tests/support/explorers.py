@@ -71,10 +71,8 @@ def _detected(draw: random.Random, boxes: list[Any], labels: list[str], hois: li
         for thing in things:
             if draw.random() < 0.6:
                 for number, verb in enumerate(VERBS[(labels * 2)[thing]]):
-                    right = any(
-                        (hoi["subject"], hoi["object"], hoi["verb"]) == (person % len(boxes), thing % len(boxes), verb)
-                        for hoi in hois
-                    )
+                    ends = person % len(boxes), thing % len(boxes)
+                    right = any((hoi["subject"], hoi["object"], hoi["verb"]) == (*ends, verb) for hoi in hois)
                     sure = 20 if number == 0 and second else 5
                     score = round(draw.betavariate(sure, 3) if right else draw.betavariate(2, sure), 4)
                     said.append({"subject": person, "object": thing, "verb": verb, "score": score})
@@ -124,11 +122,8 @@ def facts_of(page: Path, name: str = "facts") -> Any:
 
 def columns_of(page: Path, prefix: str) -> dict[str, NDArray[Any]]:
     """The columns of `truth`, of a model (`model0`), or of the numbers of classes on a part (`view0`)."""
-    return {
-        name.removeprefix(f"{prefix}."): column
-        for name, column in chunks_of(page).items()
-        if name.startswith(f"{prefix}.")
-    }
+    start = f"{prefix}."
+    return {name.removeprefix(start): of for name, of in chunks_of(page).items() if name.startswith(start)}
 
 
 def predictions_of(folder: Path, model: str = "model0") -> list[tuple[Any, ...]]:

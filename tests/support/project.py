@@ -45,6 +45,7 @@ class Result:
 
 
 Hoicli = Callable[..., Result]
+MonkeyPatch = pytest.MonkeyPatch
 
 
 def parsed(text: str) -> list[dict[str, Any]]:

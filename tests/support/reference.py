@@ -15,16 +15,10 @@ from tests.support.project import Record
 Box = tuple[float, ...]
 
 SHIFT_OF_TRUTH = {
-    "hico": (1, 1, 1, 1),
-    "hico-ko": (1, 1, 1, 1),
-    "qpic": (1, 1, 1, 1),
-    "diag": (1, 1, 1, 1),
-    "inp-cc": (1, 1, 1, 1),
-    "upt": (0, 0, 1, 1),
-    "swig": (0, 0, 0, 0),
-    "ggnet": (0, 0, 0, 0),
+    "hico": (1, 1, 1, 1), "hico-ko": (1, 1, 1, 1), "qpic": (1, 1, 1, 1), "diag": (1, 1, 1, 1),
+    "inp-cc": (1, 1, 1, 1), "upt": (0, 0, 1, 1), "swig": (0, 0, 0, 0), "ggnet": (0, 0, 0, 0),
     "ggnet-ko": (0, 0, 0, 0),
-}
+}  # fmt: skip
 GGNET = ("ggnet", "ggnet-ko")
 
 

@@ -17,22 +17,13 @@ from tests.support.forks import put_hoicli
 from tests.support.project import EIGHT, FIXTURES, PATIENCE, ROOT, Result
 
 EVERYDAY = {
-    "gt.jsonl": "gt.jsonl",
-    "preds.jsonl": "predictions.jsonl",
-    "other.jsonl": "other.jsonl",
-    "images": "images",
-    "photo.jpg": "images/HICO_test2015_00000002.jpg",
-    "ratings.jsonl": "agree/ratings.jsonl",
-    "ratings.csv": "agree/ratings.csv",
-    "instances_test2015.json": "foreign/instances_test2015.json",
-    "results.json": "foreign/results.json",
-    "label_studio.json": "own/label_studio.json",
-    "detections_mat": "foreign/detections_mat",
-    "pairs.pkl": "foreign/pairs.pkl",
-    "answers.jsonl": "vlm/answers.jsonl",
-    "epochs.jsonl": "robust/epochs.jsonl",
-    "all.jsonl": "robust/rows.jsonl",
-}
+    "gt.jsonl": "gt.jsonl", "preds.jsonl": "predictions.jsonl", "other.jsonl": "other.jsonl", "images": "images",
+    "photo.jpg": "images/HICO_test2015_00000002.jpg", "ratings.jsonl": "agree/ratings.jsonl",
+    "ratings.csv": "agree/ratings.csv", "instances_test2015.json": "foreign/instances_test2015.json",
+    "results.json": "foreign/results.json", "label_studio.json": "own/label_studio.json",
+    "detections_mat": "foreign/detections_mat", "pairs.pkl": "foreign/pairs.pkl",
+    "answers.jsonl": "vlm/answers.jsonl", "epochs.jsonl": "robust/epochs.jsonl", "all.jsonl": "robust/rows.jsonl",
+}  # fmt: skip
 """Name in the folder -> file of tests/eight or fixtures/."""
 
 

@@ -53,16 +53,10 @@ AWAY = [50, 0, 60, 10]
 
 SENSES = {"clean": ["clean.v.01", "clean.v.02"], "blob": [], "no_interaction": [], "set": ["set.n.01", "train.n.01"]}
 SIMILAR = {
-    ("pet.v.01", "touch.v.01"): 0.55,
-    ("pet.v.01", "feed.v.01"): 0.2,
-    ("ride.v.01", "sit_on.v.01"): 0.4,
-    ("ride.v.01", "hold.v.01"): 0.1,
-    ("sit_on.v.01", "hold.v.01"): 0.1,
-    ("wash.v.01", "clean.v.01"): 0.1,
-    ("wash.v.01", "clean.v.02"): 0.7,
-    ("train.n.01", "bus.n.01"): 0.3,
-    ("giraffe.n.01", "zebra.n.01"): 0.7,
-}
+    ("pet.v.01", "touch.v.01"): 0.55, ("pet.v.01", "feed.v.01"): 0.2, ("ride.v.01", "sit_on.v.01"): 0.4,
+    ("ride.v.01", "hold.v.01"): 0.1, ("sit_on.v.01", "hold.v.01"): 0.1, ("wash.v.01", "clean.v.01"): 0.1,
+    ("wash.v.01", "clean.v.02"): 0.7, ("train.n.01", "bus.n.01"): 0.3, ("giraffe.n.01", "zebra.n.01"): 0.7,
+}  # fmt: skip
 
 
 def candidates(label: str, pos: str) -> list[str]:

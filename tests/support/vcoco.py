@@ -53,11 +53,8 @@ def annotated_images(draw: st.DrawFn, image_id: int) -> Record:
 @st.composite
 def detections(draw: st.DrawFn, annotation: Record) -> Record:
     """Boxes near the annotated ones or anywhere, with and without labels; agents said or not; empties of all kinds."""
-    boxes = [
-        [side + draw(st.sampled_from([0, 0, 0, 1, -1, 2])) for side in box]
-        for box in annotation["boxes"]
-        if draw(st.integers(0, 3)) > 0
-    ]
+    kept = [box for box in annotation["boxes"] if draw(st.integers(0, 3)) > 0]
+    boxes = [[side + draw(st.sampled_from([0, 0, 0, 1, -1, 2])) for side in box] for box in kept]
     boxes += [draw(strategies.boxes()) for _ in range(draw(st.integers(0, 2)))]
     boxes += [list(box) for box in EMPTY if draw(st.booleans())]
     count = len(boxes)

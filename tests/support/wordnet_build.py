@@ -29,11 +29,8 @@ def differ() -> list[str]:
     """The arrays of the shipped file that are not those made anew."""
     made = arrays()
     with np.load(GRAPH) as shipped:
-        return sorted(
-            name
-            for name in {*made, *shipped}
-            if name not in shipped or name not in made or not np.array_equal(made[name], shipped[name])
-        )
+        both = [(name, made.get(name), shipped.get(name)) for name in {*made, *shipped}]
+        return sorted(name for name, new, old in both if new is None or old is None or not np.array_equal(new, old))
 
 
 if __name__ == "__main__":

@@ -111,9 +111,7 @@ def write(folder: Path, synsets: list[Synset], *, counts: bool = True) -> None:
 
 def _line(synset: Synset, offset: int, synsets: list[Synset], offsets: list[int]) -> str:
     words = " ".join(f"{word} {synset.lex_id:x}" for word in synset.words)
-    pointers = "".join(
-        f"{symbol} {offsets[end]:08d} {synsets[end].pos} {here:02x}{there:02x} "
-        for symbol, end, here, there in synset.pointers
-    )
+    places = [(symbol, offsets[end], synsets[end].pos, here, there) for symbol, end, here, there in synset.pointers]
+    pointers = "".join(f"{symbol} {at:08d} {pos} {here:02x}{there:02x} " for symbol, at, pos, here, there in places)
     count = f"{len(synset.words):02x} {words} {len(synset.pointers):03d} {pointers}"
     return f"{offset:08d} {synset.lexfile:02d} {synset.pos} {count}| {synset.gloss}  \n"

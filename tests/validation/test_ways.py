@@ -19,7 +19,7 @@ from hoicli.validation import truth_evidence
 from hoicli.validation.findings import CHECKS
 from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, GT, PREDICTIONS, Record, parsed
+from tests.support.project import FIXTURES, GT, PREDICTIONS, MonkeyPatch, Record, parsed
 from tests.support.strategies import parts_of
 
 VOCABULARIES = {name: load(name) for name in ("hico", "vcoco", "swig")}
@@ -53,7 +53,7 @@ NEXT = {
 
 
 @pytest.fixture(autouse=True)
-def few_images_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_images_are_enough(monkeypatch: MonkeyPatch) -> None:
     """Lets the checks that need many images speak of the few here."""
     monkeypatch.setattr(stream_room, "MANY_IMAGES", 2)
     monkeypatch.setattr(truth_evidence, "ENOUGH_COPIES", 1)
@@ -145,7 +145,7 @@ def line_by_line(seed: int) -> list[list[Record]]:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("batch", "streams"), [(1, 40), (3, 60), (256, 200)])
-def test_every_fault_is_found_as_line_by_line(monkeypatch: pytest.MonkeyPatch, batch: int, streams: int) -> None:
+def test_every_fault_is_found_as_line_by_line(monkeypatch: MonkeyPatch, batch: int, streams: int) -> None:
     monkeypatch.setattr(stream_room, "BATCH", batch)
     seen = set()
     for seed in range(1000 * batch, 1000 * batch + streams):
@@ -156,9 +156,7 @@ def test_every_fault_is_found_as_line_by_line(monkeypatch: pytest.MonkeyPatch, b
 
 
 @pytest.mark.long
-def test_a_file_that_forks_share_is_found_to_have_the_same_faults(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_file_that_forks_share_is_found_to_have_the_same_faults(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})

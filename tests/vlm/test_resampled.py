@@ -50,11 +50,10 @@ def test_choices(tmp_path: Path, released: bool) -> None:
     images = sorted(bank.by_image)[:IMAGES]
 
     def measured(times: Ints) -> Measured:
-        again = [
-            (question, replace(question, image_id=name))
-            for image, name in copies(images, times)
-            for question in bank.by_image[image].values()
+        asked = [
+            (name, question) for image, name in copies(images, times) for question in bank.by_image[image].values()
         ]
+        again = [(question, replace(question, image_id=name)) for name, question in asked]
         answers = {new.key: given[old.key] for old, new in again if old.key in given}
         drawn = replace(bank, questions=tuple(new for _, new in again))
         return tally_answers(Answers(drawn, answers), released=released)

@@ -14,7 +14,7 @@ from hoicli.errors import DataError, UsageError
 from hoicli.vocabulary.dataset_content import coco_objects
 from hoicli.vocabulary.datasets import load, suggestion
 from hoicli.vocabulary.labels import normalise, normalise_spelling
-from tests.support.project import Hoicli, dumped, parsed
+from tests.support.project import Hoicli, MonkeyPatch, dumped, parsed
 
 HICO = load("hico")
 
@@ -69,12 +69,8 @@ def test_interactions_are_grouped_by_object() -> None:
 def test_the_zero_shot_splits() -> None:
     sizes = {name: len(unseen) for name, unseen in HICO.unseen.items()}
     assert sizes == {f"uc{k}": 120 for k in range(5)} | {
-        "rare_first": 120,
-        "non_rare_first": 120,
-        "unseen_object": 100,
-        "unseen_verb": 84,
-        "unseen_action": 100,
-    }
+        "rare_first": 120, "non_rare_first": 120, "unseen_object": 100, "unseen_verb": 84, "unseen_action": 100,
+    }  # fmt: skip
     objects = {HICO.interactions[number][1] for number in HICO.unseen["unseen_object"]}
     assert HICO.unseen["unseen_object"] == {n for n, (_, name) in enumerate(HICO.interactions) if name in objects}
     verbs = {HICO.interactions[number][0] for number in HICO.unseen["unseen_verb"]}
@@ -84,14 +80,10 @@ def test_the_zero_shot_splits() -> None:
 @pytest.mark.parametrize(
     ("name", "split"),
     [
-        ("RF-UC", "rare_first"),
-        ("nf-uc", "non_rare_first"),
-        ("UO", "unseen_object"),
-        ("uv", "unseen_verb"),
-        ("uc3", "uc3"),
-        ("rare-first", "rare_first"),
+        ("RF-UC", "rare_first"), ("nf-uc", "non_rare_first"), ("UO", "unseen_object"), ("uv", "unseen_verb"),
+        ("uc3", "uc3"), ("rare-first", "rare_first"),
     ],
-)
+)  # fmt: skip
 def test_splits_go_by_the_papers_names_too(name: str, split: str) -> None:
     assert HICO.split(name) == split
 
@@ -127,9 +119,7 @@ SITE = {"verbs": ["ride"], "objects": ["person", "bicycle"], "interactions": [["
 
 
 @pytest.mark.parametrize("value", [SITE, SITE | {"verbs": []}, "site.json"])
-def test_another_package_adds_a_dataset(
-    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: Any
-) -> None:
+def test_another_package_adds_a_dataset(hoicli: Hoicli, tmp_path: Path, monkeypatch: MonkeyPatch, value: Any) -> None:
     """It is found by its name, checked as a file is, and signed with the package that it is from."""
     dist = SimpleNamespace(name="hoi-site", version="1.2")
 

@@ -19,7 +19,7 @@ from hoicli.vocabulary.content_checks import FIELDS, check
 from hoicli.vocabulary.dataset_content import shipped_content
 from hoicli.vocabulary.datasets import DATASETS, load
 from tests.support.costs import LARGER, require_linear
-from tests.support.project import complaint, dumped, saved
+from tests.support.project import MonkeyPatch, complaint, dumped, saved
 
 SITE: dict[str, Any] = {
     "name": "site",
@@ -97,9 +97,7 @@ def test_a_file_may_be_compressed_and_is_read_again_when_it_changes(tmp_path: Pa
     assert load(str(path)).name == "other"
 
 
-def test_another_file_at_the_same_path_and_of_the_same_time_is_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_file_at_the_same_path_and_time_is_another(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     for name, box in (("a", "edges"), ("b", "inclusive")):
         (tmp_path / name).mkdir()
         os.utime(written(tmp_path / name, SITE | {"box": box}), ns=(0, 0))
@@ -206,19 +204,15 @@ def test_a_missing_field(tmp_path: Path, field: str) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "is empty"),
-        (b"{", "not JSON"),
-        (b"[" * 1_000_000, "not JSON"),
+        (b"", "is empty"), (b"{", "not JSON"), (b"[" * 1_000_000, "not JSON"),
         (b'{"a":' * 1_000_000 + b"1" + b"}" * 1_000_000, "not JSON"),
-        (b"[1]", "[1] is no object with the fields of a dataset"),
-        (b"null", "null is no object"),
-        (b"\xff\xfe\x00", "begins as UTF-16 does, but some of it is not"),
-        (b"\x1f\x8bdamaged", "damaged gzip data"),
+        (b"[1]", "[1] is no object with the fields of a dataset"), (b"null", "null is no object"),
+        (b"\xff\xfe\x00", "begins as UTF-16 does, but some of it is not"), (b"\x1f\x8bdamaged", "damaged gzip data"),
         (b'{"image_id":"a","boxes":[],"labels":[],"hois":[]}', "a record, not a dataset"),
         (b'{"image_id":"a","boxes":[]}\n{"image_id":"b","boxes":[]}\n', "these are records, not a dataset"),
         (b" " * (1 << 26) + b"  {}", "more than 64 MiB"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_dataset(tmp_path: Path, data: bytes, message: str) -> None:
     path = saved(tmp_path / "bad.json", data)
     said = complaint(DataError, load, str(path))
@@ -246,9 +240,7 @@ CHANGES: dict[str, tuple[Callable[[list[str]], dict[str, Any]], str]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_fault_among_many_long_labels_is_found_soon(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_fault_among_many_long_labels_is_found_soon(tmp_path: Path, monkeypatch: MonkeyPatch, name: str) -> None:
     """Each took more than 40 seconds: difflib among all labels, and a list searched once a label."""
     change, message = CHANGES[name]
     compared: list[str] = []

@@ -8,10 +8,7 @@ refused, since annotations and detections have none.
 
 What it may cost, in bytes of the file on the disk, whether it is compressed once, twice or not at all: a variable
 unpacks to 64 MiB or 200 bytes a byte, 1 GiB at most, and has two million places or 32 a byte: a cell or field, of 16
-bytes, is one, and a matrix in it, of 200 bytes, eight more.
-
-The format: MAT-File Format, MathWorks (level 5). Every failure is a `DataError` that names the file.
-"""
+bytes, is one, and a matrix in it, of 200 bytes, eight more. The format: MAT-File Format, MathWorks (level 5)."""
 
 from __future__ import annotations
 
@@ -127,7 +124,10 @@ def variables(source: Source) -> dict[str, Variable]:
                 raise ValueError("a variable goes beyond its end")
             if element_type not in (MATRIX, COMPRESSED):
                 raise ValueError(f"unknown element {element_type}")
-            name, kind, shape = _MatrixReader(_head(data, position, end)).head()
+            content = data[position : min(end, position + PACKED_PIECE)]
+            if element_type == COMPRESSED:
+                content = zlib.decompressobj().decompress(content[8:], HEAD)
+            name, kind, shape = _MatrixReader(content[:HEAD]).head()
             variables_read[name] = Variable(position, end, kind, shape)
         position = end
     return variables_read
@@ -152,15 +152,6 @@ def _damage_as_error(source: Source) -> Iterator[None]:
     except (struct.error, zlib.error, ValueError) as error:
         problem = f"is damaged or cut off ({error}); fetch or save it again"
         raise DataError(problem, place=source.name, code="damaged") from None
-
-
-def _head(data: bytes, start: int, end: int) -> bytes:
-    """Return the first HEAD bytes, decompressed, of the variable in the bytes from `start` to `end`."""
-    content = data[start : min(end, start + PACKED_PIECE)]
-    element_type, _ = TAG(data, start)
-    if element_type == COMPRESSED:
-        return zlib.decompressobj().decompress(content[8:], HEAD)  # behind the tag of eight bytes
-    return content[:HEAD]
 
 
 def _element(data: bytes, start: int, end: int, stored: int) -> bytes:
@@ -253,7 +244,7 @@ class _MatrixReader:
             raise ValueError("more cells, fields and matrices than any file of its size has")
 
     def content(self, start: int, limit: int) -> tuple[int, bytes, int]:
-        """Return the type and the bytes, which end before `limit`, of the element at `start`, and what comes next."""
+        """Return the type and the bytes of the element at `start`, which must end before `limit`, and its end."""
         type_word, size = TAG(self.data, start)
         # At most four bytes may stand inside the tag, in place of the size: the upper half of the type is then their
         # number.

@@ -3,8 +3,7 @@
 An archive is a zip of .npy members, each a short header and then the numbers (numpy.lib.format documents it and reads
 the header, a Python literal that is parsed and never evaluated). Arrays of objects, which are pickles, are refused.
 
-What it may cost: an array unpacks to 4 MiB or 64 bytes a byte of the file on the disk, whatever the archive says.
-"""
+What it may cost: an array unpacks to 4 MiB or 64 bytes a byte of the file on the disk, whatever the archive says."""
 
 from __future__ import annotations
 

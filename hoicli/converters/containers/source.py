@@ -1,7 +1,6 @@
 """A foreign file, opened once: its kind of container, and its items one at a time. Converters read JSON, JSON with a
 Python repr as text, and pickles in the same way: by `items()` of a list, or `mapping`. Large files are split into items
-first and parsed one item at a time, so memory stays near the size of the file.
-"""
+first and parsed one item at a time, so memory stays near the size of the file."""
 
 from __future__ import annotations
 
@@ -223,7 +222,7 @@ class Source:
 
 
 def _parse_item(json_text: bytes) -> Any:
-    """Return the value of one item of a list. Raises for a key that occurs twice in one object, and for no JSON."""
+    """Return the value of one item of a list. Raises an error for a repeated key, and for what is no JSON."""
     item = json_item(json_text)
     refuse_repeated_key(json_text, item, "")
     return item

@@ -86,37 +86,13 @@ def test_literal_reads_nan() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '__import__("os")',
-        "np.load('x')",
-        "np.array([1, 2])",
-        "np.float32(1.5, 2)",
-        "np.float32(x=1.5)",
-        "os.float32(1.5)",
-        "f(1)",
-        "name",
-        "a.b",
-        "1 + 1",
-        "[x for x in []]",
-        "{1, 2}",
-        "{**{}}",
-        "{[1]: 2}",
-        "{1: 2}",
-        "-'a'",
-        "-None",
-        "1j",
-        "...",
-        "f'{1}'",
-        "[1, 2",
-        "",
-        "'\\x'",
-        "\x00",
-        "[" * 100_000 + "]" * 100_000,
-        "-" * 100_000 + "1",
-        "+".join("1" * 100_000),
-        "{'a': " * 100_000,
+        '__import__("os")', "np.load('x')", "np.array([1, 2])", "np.float32(1.5, 2)", "np.float32(x=1.5)",
+        "os.float32(1.5)", "f(1)", "name", "a.b", "1 + 1", "[x for x in []]", "{1, 2}", "{**{}}", "{[1]: 2}",
+        "{1: 2}", "-'a'", "-None", "1j", "...", "f'{1}'", "[1, 2", "", "'\\x'", "\x00",
+        "[" * 100_000 + "]" * 100_000, "-" * 100_000 + "1", "+".join("1" * 100_000), "{'a': " * 100_000,
     ],
     ids=lambda text: text[:20],
-)
+)  # fmt: skip
 def test_literal_refuses(text: str) -> None:
     with pytest.raises((ValueError, RecursionError)):
         literal(text.encode())
@@ -153,15 +129,12 @@ def test_items_of_a_list_agrees_with_repr(items: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (b'[{"a": 1}, {"a": 2}', "breaks off"),
-        (b'[{"a": 1}, {"a": 2', "breaks off"),
-        (b'[{"a": 1},]', "breaks off"),
-        (b'[{"a": 1},, {"a": 2}]', "breaks off"),
-        (b'[{"a": 1} {"a": 2}]', "neither a comma"),
-        (b'[{"a": 1}][{"a": 2}]', "something follows"),
+        (b'[{"a": 1}, {"a": 2}', "breaks off"), (b'[{"a": 1}, {"a": 2', "breaks off"),
+        (b'[{"a": 1},]', "breaks off"), (b'[{"a": 1},, {"a": 2}]', "breaks off"),
+        (b'[{"a": 1} {"a": 2}]', "neither a comma"), (b'[{"a": 1}][{"a": 2}]', "something follows"),
         (b"[", "breaks off"),
     ],
-)
+)  # fmt: skip
 def test_items_of_a_list_says_what_is_wrong(text: bytes, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         list(items_of(text, 1, json.loads, to_end=True))

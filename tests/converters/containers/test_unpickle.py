@@ -28,13 +28,9 @@ from hoicli.errors import DataError
 PROTOCOLS = range(6)
 
 SMALL = {
-    "filename": "HICO_test2015_00000001.jpg",
-    "boxes": [[1.5, 2.0, 3.25, 4.0], (1, 2**40, -3, None)],
-    "ids": (1, 2),
-    "raw": b"\x00\xff",
-    "array": np.arange(4, dtype=np.float32).reshape(2, 2),
-    "score": np.float32(0.5),
-}
+    "filename": "HICO_test2015_00000001.jpg", "boxes": [[1.5, 2.0, 3.25, 4.0], (1, 2**40, -3, None)], "ids": (1, 2),
+    "raw": b"\x00\xff", "array": np.arange(4, dtype=np.float32).reshape(2, 2), "score": np.float32(0.5),
+}  # fmt: skip
 
 
 def load(data: bytes) -> Any:
@@ -109,19 +105,12 @@ def test_cache_template_is_a_dict(module: str, protocol: int, monkeypatch: pytes
 
 
 ARRAYS = [
-    np.arange(6, dtype=np.float32).reshape(2, 3),
-    np.arange(6, dtype=">f8").reshape(3, 2),
+    np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(6, dtype=">f8").reshape(3, 2),
     np.asfortranarray(np.arange(6, dtype=np.int64).reshape(2, 3)),
-    np.arange(24, dtype=np.uint8).reshape(2, 3, 4).transpose(1, 0, 2),
-    np.arange(12, dtype=np.float16)[::3],
-    np.array([True, False]),
-    np.array(["HICO", "caf\xe9", ""]),
-    np.array(["a", "bc"], dtype=">U2"),
-    np.array([b"ab", b"c"]),
-    np.zeros((0, 8)),
-    np.array(2.5),
-    np.array([np.nan, np.inf]),
-]
+    np.arange(24, dtype=np.uint8).reshape(2, 3, 4).transpose(1, 0, 2), np.arange(12, dtype=np.float16)[::3],
+    np.array([True, False]), np.array(["HICO", "caf\xe9", ""]), np.array(["a", "bc"], dtype=">U2"),
+    np.array([b"ab", b"c"]), np.zeros((0, 8)), np.array(2.5), np.array([np.nan, np.inf]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.dtype.str}{array.shape}")
@@ -139,15 +128,10 @@ def test_arrays(array: np.ndarray[Any, Any], protocol: int) -> None:
 
 
 SCALARS = [
-    (np.float32(1.1), float(np.float32(1.1))),
-    (np.float64(0.1), 0.1),
-    (np.int64(-3), -3),
-    (np.uint8(200), 200),
-    (np.bool_(True), True),
-    (np.str_("ab"), "ab"),
-    (np.str_(""), ""),
+    (np.float32(1.1), float(np.float32(1.1))), (np.float64(0.1), 0.1), (np.int64(-3), -3), (np.uint8(200), 200),
+    (np.bool_(True), True), (np.str_("ab"), "ab"), (np.str_(""), ""),
     (np.frombuffer(b"\x3f\x80\x00\x00", ">f4")[0], 1.0),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("scalar", "plain"), SCALARS, ids=lambda value: repr(value))
@@ -196,16 +180,10 @@ def test_a_command_does_not_run(protocol: int, tmp_path: Path) -> None:
 
 
 CALLS = {
-    "eval": Call(builtins.eval, "1"),
-    "exec": Call(builtins.exec, ""),
-    "getattr": Call(getattr, 1, "real"),
-    "__import__": Call(__import__, "os"),
-    "Popen": Call(subprocess.Popen, ["true"]),
-    "load": Call(np.load, "a.npy"),
-    "fromfile": Call(np.fromfile, "a.npy"),
-    "open": Call(open, "a"),
-    "complex": Call(complex, 1, 2),
-}
+    "eval": Call(builtins.eval, "1"), "exec": Call(builtins.exec, ""), "getattr": Call(getattr, 1, "real"),
+    "__import__": Call(__import__, "os"), "Popen": Call(subprocess.Popen, ["true"]), "load": Call(np.load, "a.npy"),
+    "fromfile": Call(np.fromfile, "a.npy"), "open": Call(open, "a"), "complex": Call(complex, 1, 2),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "call"), CALLS.items(), ids=CALLS)
