@@ -83,11 +83,10 @@ class SpokenVerbs:
         if denies_or_doubts(words):
             interacts = self._vocabulary.no_interaction and any(word.startswith("interact") for word in words)
             return form_of(self._vocabulary.no_interaction or "") if interacts else no_class("denies or doubts")
-        meaning = self._find_whole(lower_text, self._decided_phrases)
-        if meaning is None:
-            meaning = self._find_by_head(words, lower_text, object_)
+        keys = self._phrase_keys(lower_text)
+        meaning = self._find_whole(keys, self._decided_phrases) or self._find_by_head(words, lower_text, object_)
         if meaning.label is None:
-            meaning = self._find_whole(lower_text, self._whole_phrases) or meaning
+            meaning = self._find_whole(keys, self._whole_phrases) or meaning
         if meaning.label is None or meaning.how == LEMMA or self._may_have(meaning.label, object_):
             return meaning
         return no_class(f"may be {meaning.label}, but not with {object_}")
@@ -104,17 +103,11 @@ class SpokenVerbs:
         if _is_passive(text.split(), words[head], bases) and not self._is_posture(_make_phrase(bases, parts)):
             return no_class("passive: the person is acted upon")
         meaning = self._find_parts(bases, parts, object_)
-        shorter_parts = self._leave_asides(parts, object_)
-        if meaning.label is None and shorter_parts != parts:
-            shorter_meaning = self._find_parts(bases, shorter_parts, object_)
-            label = shorter_meaning.label
-            if (
-                label is not None
-                and shorter_meaning.how != OBJECT
-                and (object_ is None or self._may_have(label, object_))
-            ):
-                return shorter_meaning
-        return meaning
+        if meaning.label is not None or (shorter_parts := self._leave_asides(parts, object_)) == parts:
+            return meaning
+        shorter = self._find_parts(bases, shorter_parts, object_)
+        is_class = shorter.label is not None and shorter.how != OBJECT
+        return shorter if is_class and self._may_have(shorter.label, object_) else meaning
 
     def _split_parts(self, words: Sequence[str]) -> _Parts:
         """Return the words behind a verb, the first of the words, as prepositions with the nouns after them."""
@@ -140,11 +133,15 @@ class SpokenVerbs:
                 return replace(meaning, how=TABLE, why=why) if why else meaning
         return meaning
 
-    def _find_whole(self, text: str, phrases: Mapping[tuple[str, ...], str]) -> Meaning | None:
-        """Return the verb in whose place one of the phrases stands as a whole, None without one."""
+    def _phrase_keys(self, text: str) -> list[tuple[str, ...]]:
+        """Return the keys (`_phrase_key`) under which a phrase may be found as a whole."""
         key, passive_key = self._phrase_key(text), self._phrase_key(f"is {text}")  # "dressed in" may be a passive
-        shorter_key = key[:-1] if key and _prepositions().get(key[-1]) in _LINKS else ()  # "competes in a race on"
-        keys = (key, passive_key, shorter_key)
+        shorter_key = key[:-1] if key and _prepositions().get(key[-1]) in _LINKS else key  # "competes in a race on"
+        return [key, passive_key, shorter_key]
+
+    @staticmethod
+    def _find_whole(keys: Sequence[tuple[str, ...]], phrases: Mapping[tuple[str, ...], str]) -> Meaning | None:
+        """Return the verb in whose place one of the phrases stands as a whole, None without one."""
         label = next((phrases[key] for key in keys if key in phrases), None)
         return None if label is None else Meaning(label, SYNONYM, f"another way to say {label}")
 
@@ -207,9 +204,9 @@ class SpokenVerbs:
         senses = [sense for base in self._wordnet.forms(noun, "n")[:1] for sense in self._wordnet.senses(base, "n")[:1]]
         return any(part_of(self._wordnet, sense) == "body" for sense in senses)
 
-    def _may_have(self, label: str, object_: str | None) -> bool:
-        """Return whether the dataset has a verb with an object; so it may if the object is not known, or none of the
-        dataset's interactions has it."""
+    def _may_have(self, label: str | None, object_: str | None) -> bool:
+        """Return whether the dataset has a verb with an object; so it may with one that none of its interactions has,
+        or that is not known."""
         return (label, object_) in self._vocabulary.interaction_ids or object_ not in self._objects_of_interactions
 
     @cached_property
@@ -238,18 +235,13 @@ class SpokenVerbs:
         for base in phrase.bases:
             labels = self._label_forms.get(base, {})  # {what follows the verb in a label: the label}
             label = labels.get(f"{phrase.particle} {phrase.nouns}".strip()) or labels.get(phrase.particle)
-            plain_label = labels.get("")
-            if (
-                label is None
-                and plain_label
-                and (_adds_nothing(phrase.particle, base) or self._implies(plain_label, phrase))
-            ):
-                label = plain_label
+            if label is None and "" in labels:
+                is_plain = _adds_nothing(phrase.particle, base) or self._implies(labels[""], phrase)
+                label = labels[""] if is_plain else None
             if label is not None:
                 return form_of(label)
-        narrower = list(
-            dict.fromkeys(chain.from_iterable(self._label_forms.get(base, {}).values() for base in phrase.bases))
-        )
+        of_bases = (self._label_forms.get(base, {}).values() for base in phrase.bases)
+        narrower = list(dict.fromkeys(chain.from_iterable(of_bases)))
         if narrower and (not phrase.particle or any(_adds_nothing(phrase.particle, base) for base in phrase.bases)):
             fitting = [label for label in narrower if (label, object_) in self._vocabulary.interaction_ids]
             if len(fitting) == 1:
@@ -280,9 +272,8 @@ class SpokenVerbs:
         preposition is ("dines at")."""
         total, first = sum(uses.values()), next(iter(uses), None)
         class_senses = self._class_senses(object_)
-        frequent = [
-            sense for sense, count in uses.items() if (count >= share * total if total or not share else sense == first)
-        ]
+        is_counted = total or not share
+        frequent = [sense for sense in uses if (uses[sense] >= share * total if is_counted else sense == first)]
         synonyms: dict[str, str] = {}
         for sense in frequent:
             labels = class_senses.get(sense, ())
@@ -318,9 +309,8 @@ class SpokenVerbs:
         phone"); if the object is not known, any object of the dataset. They may also be what the verb implies ("peels
         the skin off"), or is done to with the object ("cuts paper with", "pours wine from"). label: the verb's."""
         nouns, last_words = phrase.nouns, self._wordnet.forms(phrase.nouns.split()[-1], "n")
-        names = (
-            {name for verb, name in self._vocabulary.interactions if verb == label} if object_ is None else {object_}
-        )
+        with_verb = (name for verb, name in self._vocabulary.interactions if verb == label)
+        names = set(with_verb) if object_ is None else {object_}
         meaning = self._find_object(nouns).label
         if meaning in names or (object_ is None and meaning is not None) or self._implies(label, phrase):
             return True
@@ -403,9 +393,8 @@ class SpokenVerbs:
 
     def _is_posture(self, phrase: _Phrase) -> bool:
         """Return whether a passive form says where the person is: "is sat on", as the British say it."""
-        return phrase.particle in _PLACES and any(
-            phrase.particle in self._label_forms.get(base, ()) for base in phrase.bases
-        )
+        labels = (self._label_forms.get(base, {}) for base in phrase.bases)
+        return phrase.particle in _PLACES and any(phrase.particle in endings for endings in labels)
 
     def _class_senses(self, object_: str | None) -> Mapping[str, list[str]]:
         """Return {sense: the classes that have it}: of all verbs, as they are said of an object."""

@@ -43,7 +43,8 @@ _VERBS = re.compile(
 )
 _SCORE = re.compile(r"score|confidence|conf|probability|prob")
 _LISTS = re.compile(
-    r"(?:inter)?actions?|relation(?:ship)?s?|hois?|(?:predicted_|pred_)?pairs|triplets|objects|detections|results?|response|output|answers?|data"
+    r"(?:inter)?actions?|relation(?:ship)?s?|hois?|(?:predicted_|pred_)?pairs|triplets|objects|detections|"
+    r"results?|response|output|answers?|data"
 )
 """The keys of an object that has lists."""
 _BESIDE = re.compile(
@@ -96,9 +97,8 @@ class Claims:
     persons: the function that tells whether a name can be a subject's. verbs, label: the question's verbs and object,
     for answers that have boxes only (grounding). triplets: the claims. located: the number, and (box, name as
     records spell it), of each box that the answer lists. ids: the numbers of the boxes with each id. acting: those of
-    boxes that are a triplet's subject. reports: why parts are left out, each with the words to quote or "".
-    tokens: the kind of the answer's box tokens,
-    "" for none or several. form: "json" or "tokens", "" for an answer that is refused."""
+    boxes that are a triplet's subject. reports: why parts are left out, each with the words to quote or "". tokens: the
+    kind of the answer's box tokens, "" for none or several. form: "json" or "tokens", "" for a refused answer."""
 
     persons: Persons
     verbs: Sequence[str] = ()
@@ -148,9 +148,8 @@ class Claims:
             self._read_listed_box(entry)
             return
         entry = self._complete_pair(entry)
-        if any(map(_SUBJECT.fullmatch, entry)) or (
-            any(map(_OBJECT.fullmatch, entry)) and _value_of(entry, _VERBS) is not None
-        ):
+        has_subject, has_object = (any(map(pattern.fullmatch, entry)) for pattern in (_SUBJECT, _OBJECT))
+        if has_subject or (has_object and _value_of(entry, _VERBS) is not None):
             self._read_triplet(entry)
         else:
             self._read_wrapper(entry)
@@ -266,11 +265,8 @@ class Claims:
     def _read_wrapper(self, entry: dict[str, Any]) -> None:
         """Add the triplets and boxes of a JSON object that holds lists of these. Raises `NotReadError` for an object
         without such a list."""
-        # names alone ("objects": ["person", "bicycle"]) state nothing
-        names = {key for key in ("objects", "detections") if _is_text_list(entry.get(key))}
-        entry = {key: value for key, value in entry.items() if key not in names}
         self._pass_over(entry, _LISTS)
-        lists = [value for key, value in entry.items() if _LISTS.fullmatch(key)]
+        lists = [value for key, value in entry.items() if _LISTS.fullmatch(key) and not _has_names_alone(key, value)]
         if not lists or not all(isinstance(value, list | dict) for value in lists):
             raise NotReadError("an answer without a list of triplets or boxes")
         for value in lists:
@@ -317,9 +313,9 @@ class Claims:
                 continue
             ((other_box, other_name),) = others
             claim = Claim(box, other_box, other_name, tuple(verbs), acts=subject, of_box=True)
-            self.triplets.append(
-                claim if subject else replace(claim, subject=other_box, object=box, label=thing, acts=other_name)
-            )
+            if not subject:
+                claim = replace(claim, subject=other_box, object=box, label=thing, acts=other_name)
+            self.triplets.append(claim)
 
     def _look_up_boxes(self, claim: Claim) -> Claim | None:
         """Return a triplet with the boxes that the answer lists in place of their ids. Return None, and report it, if
@@ -378,9 +374,9 @@ def _has_box(entry: dict[str, Any]) -> bool:
     return _value_of(entry, _BOX) is not None and _value_of(entry, _SUBJECT) is None and not has_other
 
 
-def _is_text_list(value: Any) -> bool:
-    """Return whether a JSON value is a list of texts."""
-    return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
+def _has_names_alone(key: str, value: Any) -> bool:
+    """Return whether the value of a key is a list of names, which states nothing: "objects": ["person", "bicycle"]."""
+    return key in ("objects", "detections") and bool(value) and all(isinstance(item, str) for item in value)
 
 
 def _same_thing(name: str, other: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import SUBJECT, replace_typography
 from hoicli.wordnet.lexicon import open_wordnet
-from hoicli.wordnet.phrases import AUXILIARIES, PERFECT
+from hoicli.wordnet.phrases import AUXILIARIES, LONGEST, PERFECT
 from hoicli.wordnet.spoken_words import SpokenWords
 from hoicli.wordnet.word_uses import denies_or_doubts, words_table
 
@@ -113,7 +113,7 @@ def split_statement(name: str) -> tuple[str, list[str], str] | None:
     without a verb has none ("man_on_horse"). A man with what no dataset has is a name ("man_in_a_red_shirt"), and so is
     a noun that begins or ends as a verb does ("dining_table", "sleeping_cat")."""
     words = [word for word in name.split("_") if word not in _FILLERS]
-    for place, word in enumerate(words):
+    for place, word in enumerate(words if len(words) <= LONGEST else ()):
         subject, rest = "_".join(words[:place]), words[place + 1 :]
         thing = "_".join(word for word in rest if word not in _ARTICLES)
         acts = bool(subject) and names_person("_".join(word for word in words[:place] if word not in _ARTICLES))

@@ -94,8 +94,9 @@ def values_in(part: Spoken) -> tuple[list[Any], bool]:
     opening = _OPENING.search(part)
     begin = opening.start() if opening else 0
     end = len(part)
-    while (polite := _POLITE_END.search(part, begin, end)) and not denies(_words_of(polite[0])):
-        end = polite.start()
+    for _ in range(3):  # at most so many polite sentences, each of at most 200 characters
+        polite = _POLITE_END.search(part, max(begin, end - 200), end)
+        end = polite.start() if polite and not denies(_words_of(polite[0])) else end
     before = part[:begin]
     empty = _EMPTY.fullmatch(part, begin, end)
     around = _words_of(f"{before} {empty[2]}") if empty else []
