@@ -13,12 +13,10 @@ LONGEST = 12
 """How many words of a label are looked at; WordNet's longest lemmas have nine."""
 
 ARTICLES = frozenset({"a", "an", "the"})
-DETERMINERS = ARTICLES | frozenset(
-    (
-        *("a/an", "another", "both", "each", "her", "his", "its", "many", "multiple", "my", "one", "other", "our"),
-        *("several", "some", "that", "their", "these", "this", "those", "three", "two", "your"),
-    )
-)
+DETERMINERS = ARTICLES | {
+    "a/an", "another", "both", "each", "her", "his", "its", "many", "multiple", "my", "one", "other", "our", "several",
+    "some", "that", "their", "these", "this", "those", "three", "two", "your",
+}  # fmt: skip
 """Words before a noun that are not part of its name."""
 AUXILIARIES = frozenset({"am", "are", "be", "been", "being", "is", "to", "was", "were"})
 PERFECT = frozenset({"had", "has", "have", "having"})

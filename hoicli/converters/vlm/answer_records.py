@@ -7,11 +7,8 @@ always has pixels, or the boxes are in the tokens of InternVL and Qwen2-VL (0-10
 cases. Boxes come out in pixels of the original image, as float edges, unclipped. `--boxes` gives a detector's boxes,
 which answers then name by index.
 
-Unreadable parts are left out and counted with their first place: a box that is not four numbers or whose second corner
-lies before its first, a verb that is a sentence, a triplet without an object, an empty answer (then its image has no
-record). A triplet has a score only if the model gave one. Words are spelled as in records (`sit_on`). Forms of the
-dataset's labels become these ("is riding": ride); `--to-vocabulary` also maps synonyms and kinds, and leaves out the
-rest (`word_table`).
+What cannot be read is left out and counted; an image whose answers are refused has no record. A triplet has a score
+only if the model gave one. `word_table` says what becomes of words.
 """
 
 from __future__ import annotations
@@ -225,15 +222,9 @@ class _AnswerReader:
     # Scores
 
     def _score_by_tokens(self, claims: Sequence[Claim], answer: Any, logprobs: Any) -> list[Claim]:
-        """Return the claims split into one for each verb, each scored by the tokens that say it. answer: the answer's
-        text. logprobs: what the row says about its tokens. A claim whose words are not found among the tokens has no
-        score, and is counted.
-
-        The score of a triplet is the probability with which the model said its words, where this triplet says them.
-        Boxes, keys and punctuation do not count; the object does not where the answer names it by a number. The
-        supplement of SHOE (section 1) ranks vision-language models by "token probabilities" and does not say of which
-        tokens: this choice is ours. Longer names have lower scores, so compare scores of one vocabulary.
-        """
+        """Return the claims split into one for each verb, each scored by the tokens that say it (docs/vlm.md); a claim
+        whose words are not found among the tokens has no score, and is counted. answer: the answer's text. logprobs:
+        what the row says about its tokens."""
         try:
             tokens = Tokens(answer, logprobs)
         except ValueError:

@@ -18,13 +18,10 @@ from hoicli.wordnet.phrases import AUXILIARIES, LONGEST, PERFECT
 from hoicli.wordnet.spoken_words import SpokenWords
 from hoicli.wordnet.word_uses import denies_or_doubts, words_table
 
-PERSONS = frozenset(
-    (
-        *("person", "human", "people", "man", "woman", "boy", "girl", "child", "kid", "baby", "adult", "player"),
-        *("rider", "he", "she", "they", "someone", "somebody", "individual", "figure", "subject", "men", "women"),
-        *("male", "female"),
-    )
-)
+PERSONS = frozenset({
+    "person", "human", "people", "man", "woman", "boy", "girl", "child", "kid", "baby", "adult", "player", "rider",
+    "he", "she", "they", "someone", "somebody", "individual", "figure", "subject", "men", "women", "male", "female",
+})  # fmt: skip
 """Names of a box that mean a person: the box becomes one of `person`."""
 _FILLERS = frozenset(("are", "being", "is", "that", "who"))
 """Words of a label that say nothing: "a man who is riding a bike"."""
@@ -151,7 +148,7 @@ def _verb(words: list[str]) -> str:
 
 
 def _is_plain(words: list[str], most: int = MOST_WORDS) -> bool:
-    """Return whether words can be a verb or a name: there are at most `most`, and none denies, doubts or is odd."""
+    """Return whether words can be a verb or a name: at most `most`, of which none denies, doubts or is odd."""
     if not 0 < len(words) <= most:
         return False
     if words[1:2] == ["to"] and words[0] in _INTENTIONS:
