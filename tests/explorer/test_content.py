@@ -12,7 +12,7 @@ from PIL import Image
 
 from hoicli.explorer.pictures import orientation, pixels
 from tests.support.explorers import STRANGE, chunks_of, columns_of, facts_of, predictions_of, write_scenes
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, written
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, parsed, written
 
 VCOCO = (FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl")
 Box = list[float]
@@ -411,8 +411,8 @@ def test_what_became_of_each_ground_truth(hoicli: Hoicli, tmp_path: Path, datase
 
 def test_signatures_say_how_many_lines_were_dropped(hoicli: Hoicli, tmp_path: Path) -> None:
     preds, page = tmp_path / "p.jsonl", tmp_path / "page.html"
-    preds.write_bytes((EIGHT / "predictions.jsonl").read_bytes() + b"{}\n")
-    assert hoicli("explore", "--gt", EIGHT / "gt.jsonl", preds, "--on-error", "skip", "-o", page).code == 0
+    preds.write_bytes((PREDICTIONS).read_bytes() + b"{}\n")
+    assert hoicli("explore", "--gt", GT, preds, "--on-error", "skip", "-o", page).code == 0
     (model,) = facts_of(page)["models"]
     assert all("|skipped:1|version:" in text for text in model["signatures"])
 

@@ -14,9 +14,8 @@ import pytest
 
 from hoicli.corruption.catalogue import ROHOI
 from tests.support.forks import put_hoicli
-from tests.support.project import FIXTURES, ROOT, Hoicli
+from tests.support.project import ROBUST, ROOT, Hoicli
 
-ROBUST = FIXTURES / "robust"
 Make = Callable[..., "subprocess.CompletedProcess[str]"]
 
 STUB = r"""#!/bin/sh

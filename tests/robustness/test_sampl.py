@@ -20,9 +20,8 @@ from hoicli.io.streams import Line
 from hoicli.robustness.masking_levels import EPSILON, LEVELS, Epoch, decisions, read_epochs
 from hoicli.robustness.masks import blacken, chosen_boxes, mask_rectangle, masks_of, random_shares
 from hoicli.robustness.pixelation import block_of, pixelate
-from tests.support.project import FIXTURES, Hoicli, parsed, written
+from tests.support.project import FIXTURES, Hoicli, Record, parsed, refusal, saved, written
 
-Record = dict[str, Any]
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 IMAGES = FIXTURES / "robust" / "images"
 SCENES = FIXTURES / "robust" / "ground_truth.jsonl"
@@ -201,10 +200,9 @@ def test_a_bad_record_is_one_clear_line(
     record = json.loads(SCENES.read_text().splitlines()[0])
     lines = [{**record, "image_id": "bad", **change}, {**record, "file_name": "good.png"}]
     path = written(tmp_path / "r.jsonl", lines)
-    result = hoicli("mask", "--images", images, "--save-images", out, path)
-    assert (result.code, result.out) == (1, "")
-    assert result.err.count("\n") == 1
-    assert result.err.startswith(f"{path}:1: {message.replace('IMAGES', str(images))}")
+    assert refusal(hoicli("mask", "--images", images, "--save-images", out, path)).startswith(
+        f"{path}:1: {message.replace('IMAGES', str(images))}"
+    )
     assert list(out.iterdir()) == []
     skipped = hoicli("mask", "--images", images, "--save-images", out, "--on-error", "skip", path)
     assert (skipped.code, skipped.out.count("\n")) == (0, 1)
@@ -253,10 +251,8 @@ def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path, out: Path) -> N
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:
-    result = hoicli("mask", *arguments, SCENES)
-    assert (result.code, result.out) == (2, "")
-    assert result.err.startswith(f"hoicli: {message}")
-    assert result.err.count("\n") == 1
+    said = refusal(hoicli("mask", *arguments, SCENES), 2)
+    assert f"{said}\n".startswith(f"hoicli: {message}")
 
 
 # Random pixelation
@@ -398,8 +394,7 @@ def test_neither_order_nor_scale_decides(pairs: list[tuple[int, float]], shuffle
 
 
 def test_the_filter(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "epochs.jsonl"
-    path.write_text("")
+    path = saved(tmp_path / "epochs.jsonl", "")
     start = hoicli("curriculum", path)
     assert json.loads(start.out)["severity"] == "clean"
     assert json.loads(start.out)["epoch"] == 0
@@ -439,8 +434,5 @@ def test_the_filter(hoicli: Hoicli, tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_epoch_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, line: str, message: str) -> None:
-    path = tmp_path / "epochs.jsonl"
-    path.write_text('{"epoch": 1, "severity": "clean", "score": 10}\n' + line + "\n")
-    result = hoicli("curriculum", path)
-    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-    assert result.err.startswith(f"{path}:2: {message.format(path=path)}")
+    path = saved(tmp_path / "epochs.jsonl", '{"epoch": 1, "severity": "clean", "score": 10}\n' + line + "\n")
+    assert refusal(hoicli("curriculum", path)).startswith(f"{path}:2: {message.format(path=path)}")
