@@ -50,16 +50,11 @@ def folder(tmp_path: Path) -> Path:
         PIL.Image.fromarray(textured(40 + 4 * number, 56)).save(images / name)
         records.append(
             {
-                "image_id": f"image-{number}",
-                "file_name": name,
-                "width": 56,
-                "height": 40 + 4 * number,
-                "boxes": [[4, 5, 30, 36], [20, 10, 50, 30]],
-                "labels": ["person", "bench"],
-                "hois": [{"subject": 0, "object": 1, "verb": "sit_on"}],
-                "source": {"kept": number},
+                "image_id": f"image-{number}", "file_name": name, "width": 56, "height": 40 + 4 * number,
+                "boxes": [[4, 5, 30, 36], [20, 10, 50, 30]], "labels": ["person", "bench"],
+                "hois": [{"subject": 0, "object": 1, "verb": "sit_on"}], "source": {"kept": number},
             }
-        )
+        )  # fmt: skip
     written(tmp_path / "gt.jsonl", records)
     return tmp_path
 
@@ -179,9 +174,8 @@ def test_images_can_be_named_themselves(hoicli: Hoicli, folder: Path, monkeypatc
         ("a", "pixelate/1/images/a.png"), ("c", "pixelate/1/images/sub/c.png"),
     ]  # fmt: skip
     assert "boxes" not in records[0]
-    records = parsed(
-        hoicli("corrupt", "--images", "images/sub", *options, folder / "images/sub/c.png", "images/b.png").out
-    )
+    images = (folder / "images/sub/c.png", "images/b.png")
+    records = parsed(hoicli("corrupt", "--images", "images/sub", *options, *images).out)
     assert [r["file_name"] for r in records] == ["pixelate/1/c.png", "pixelate/1/b.png"]
 
 
@@ -238,9 +232,8 @@ def test_a_file_of_other_settings_is_made_anew(hoicli: Hoicli, folder: Path) -> 
     shutil.copy(folder / "images/b.png", folder / "images/a.png")  # another picture under the same name
     (folder / "gt.jsonl").write_text('{"image_id": "image-0", "file_name": "a.png"}\n')
     hoicli(*call(folder, *options))
-    assert (folder / "out/gaussian_noise/1/a.png").read_bytes() != (
-        folder / "fresh/gaussian_noise/1/a.png"
-    ).read_bytes()
+    made, again = (folder / name / "gaussian_noise/1/a.png" for name in ("out", "fresh"))
+    assert made.read_bytes() != again.read_bytes()
 
 
 @pytest.mark.long

@@ -123,10 +123,8 @@ def cut(data: bytes, share: float) -> bytes:
 def png_of_size(width: int, height: int) -> bytes:
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = [(b"IHDR", header), (b"IDAT", zlib.compress(b"")), (b"IEND", b"")]
-    body = b"".join(
-        struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
-        for name, content in chunks
-    )
+    parts = [(struct.pack(">I", len(content)), name + content) for name, content in chunks]
+    body = b"".join(size + named + struct.pack(">I", zlib.crc32(named)) for size, named in parts)
     return b"\x89PNG\r\n\x1a\n" + body
 
 

@@ -22,13 +22,8 @@ def record(image_id: str, **more: Any) -> dict[str, Any]:
         {"subject": 0, "object": 1, "verb": "ride", "score": 0.75},
         {"subject": 0, "object": 1, "verb": "hold", "score": 0.5},
     ]
-    return {
-        "image_id": image_id,
-        "boxes": [[10, 20, 40, 80], [30, 50, 90, 90]],
-        "labels": ["person", "kite"],
-        "hois": hois,
-        **more,
-    }
+    boxes = {"boxes": [[10, 20, 40, 80], [30, 50, 90, 90]], "labels": ["person", "kite"]}
+    return {"image_id": image_id, **boxes, "hois": hois, **more}
 
 
 def listed(folder: Path) -> list[dict[str, Any]]:
@@ -63,10 +58,8 @@ def test_boxes_stand_where_they_are_on_pictures_of_any_size(width: int, height: 
 def overlay(count: int, labels: list[str]) -> Overlay:
     """Pairs of one person with things beside them."""
     things = [[200 + 20 * n, 60, 300 + 20 * n, 220] for n in range(count)]
-    layers = [
-        Layer("gt", TRUTH_INK, []),
-        Layer("model", INKS[0], [Pair([50, 40, 120, 200], o, labels) for o in things]),
-    ]
+    pairs = [Pair([50, 40, 120, 200], o, labels) for o in things]
+    layers = [Layer("gt", TRUTH_INK, []), Layer("model", INKS[0], pairs)]
     return Overlay("a", (640, 480), layers)
 
 

@@ -48,9 +48,8 @@ def make(tmp_path: Path) -> Make:
         path.chmod(0o755)
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {
-            key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
-        }
+        make = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+        environment = {key: value for key, value in os.environ.items() if key not in make}
         (tmp_path / "log").write_text("")
         return subprocess.run(
             ["make", "-f", str(ROBUST / "benchmark.mk"), "OUT=out", "DETECTOR=detector", *arguments],

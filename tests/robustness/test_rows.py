@@ -172,11 +172,8 @@ def test_the_rows_of_a_grid(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def test_models_are_ranked(hoicli: Hoicli, tmp_path: Path) -> None:
-    rows = [
-        *grid_rows(falling(30), model="low", clean=35.0),
-        *grid_rows(falling(35), model="high"),
-        *grid_rows(falling(32), model="middle", clean=60.0),
-    ]
+    low, high = grid_rows(falling(30), model="low", clean=35.0), grid_rows(falling(35), model="high")
+    rows = [*low, *high, *grid_rows(falling(32), model="middle", clean=60.0)]
     path = written(tmp_path / "rows.jsonl", rows)
 
     order = {row["tags"]["model"]: row["value"] for row in results(hoicli, path) if row["metric"] == "rank"}
@@ -192,12 +189,8 @@ def test_models_are_ranked(hoicli: Hoicli, tmp_path: Path) -> None:
 def test_equal_models_have_one_rank(hoicli: Hoicli, tmp_path: Path) -> None:
     """Equal but for what adding up in another order leaves, too."""
     shuffled = {name: values[::-1] for name, values in falling(32.1).items()}
-    rows = [
-        *grid_rows(falling(32.1), model="b"),
-        *grid_rows(falling(35), model="best"),
-        *grid_rows(shuffled, model="a"),
-        *grid_rows(falling(30), model="last"),
-    ]
+    best, last = grid_rows(falling(35), model="best"), grid_rows(falling(30), model="last")
+    rows = [*grid_rows(falling(32.1), model="b"), *best, *grid_rows(shuffled, model="a"), *last]
     found = results(hoicli, written(tmp_path / "rows.jsonl", rows))
     ranks = [(row["tags"]["model"], row["value"]) for row in found if row["metric"] == "rank"]
     assert ranks == [("best", 1), ("a", 2), ("b", 2), ("last", 4)]
@@ -268,14 +261,12 @@ def test_what_made_the_images_is_in_the_signature(hoicli: Hoicli, tmp_path: Path
     unstated = [{**each, "tags": {k: v for k, v in each["tags"].items() if k != "recipe"}}
                 for each in grid_rows(falling(), model="m")]  # fmt: skip
     result = hoicli("robust", written(tmp_path / "rows.jsonl", unstated))
-    assert result.err == (
-        "hoicli: the rows do not say what made their images; if hoicli corrupt did: eval --tag recipe=hoicli-1\n"
-    )
+    asked = "if hoicli corrupt did: eval --tag recipe=hoicli-1"
+    assert result.err == f"hoicli: the rows do not say what made their images; {asked}\n"
     assert all("|recipe:unstated|" in json.loads(line)["signature"] for line in result.out.splitlines())
     other = grid_rows(falling(), model="n")
-    assert gather([*unstated, *other])[1] == [
-        "the models' images were made by different recipes: none stated, a recipe"
-    ]
+    said = "the models' images were made by different recipes: none stated, a recipe"
+    assert gather([*unstated, *other])[1] == [said]
     other[9]["tags"]["recipe"] = "another"
     with pytest.raises(
         DataError, match=r"^rows.jsonl:10: tags.recipe: another, but rows.jsonl:2 has a recipe: images made in"

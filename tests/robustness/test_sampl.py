@@ -152,9 +152,8 @@ def test_masked_images(hoicli: Hoicli, out: Path) -> None:
     other = run(hoicli, "--ratio", "high", "--seed", "1", SCENES)
     assert [record["masks"] for record in other] != [record["masks"] for record in records]
     run(hoicli, "--ratio", "clean", "--images", IMAGES, "--save-images", out, SCENES)
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == {
-        path.name: path.read_bytes() for path in IMAGES.iterdir()
-    }
+    plain = {path.name: path.read_bytes() for path in IMAGES.iterdir()}
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == plain
 
 
 def test_rectangles_need_no_image(hoicli: Hoicli) -> None:
@@ -226,9 +225,8 @@ def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path, out: Path) -> N
     path = written(tmp_path / "r.jsonl", [record, again])
     result = hoicli("mask", "--images", IMAGES, "--save-images", out, path)
     assert (result.code, result.out, list(out.iterdir())) == (1, "", [])
-    assert result.err.startswith(
-        f"{path}:2: file_name: image 'scene_01.png' is at {path}:1 already; keep one line a file"
-    )
+    said = f"image 'scene_01.png' is at {path}:1 already; keep one line a file"
+    assert result.err.startswith(f"{path}:2: file_name: {said}")
     skipped = hoicli("mask", "--images", IMAGES, "--save-images", out, "--on-error", "skip", path)
     assert (skipped.code, skipped.out.count("\n")) == (0, 1)
     assert skipped.err.startswith(f"hoicli: skipped 1 line; the first: {path}:2: file_name: ")
@@ -377,10 +375,8 @@ scores = st.lists(st.tuples(st.integers(0, 3), halvable), max_size=12)
 @given(scores, st.randoms(), st.floats(0.01, 2))
 def test_neither_order_nor_scale_decides(pairs: list[tuple[int, float]], shuffle: random.Random, factor: float) -> None:
     epochs = history(*pairs)
-    lines = [
-        Line("e", number, orjson.dumps({"epoch": epoch.epoch, "severity": epoch.level, "score": epoch.score}))
-        for number, epoch in enumerate(epochs, start=1)
-    ]
+    told = [{"epoch": epoch.epoch, "severity": epoch.level, "score": epoch.score} for epoch in epochs]
+    lines = [Line("e", number, orjson.dumps(record)) for number, record in enumerate(told, start=1)]
     shuffle.shuffle(lines)
     assert read_epochs(lines) == epochs
     made = decisions(epochs)
