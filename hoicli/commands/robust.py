@@ -68,13 +68,15 @@ def robust(
     from hoicli.interface.grouped_calls import collapse_notes
     from hoicli.interface.inputs import lines
     from hoicli.records.intake import policy_of
-    from hoicli.robustness.gathering import Gathering, gather
+    from hoicli.robustness.gathering import RECIPE_TAG, Gathering, gather
     from hoicli.robustness.grids import Benchmark, Grid
     from hoicli.robustness.grids import grids as grids_of
     from hoicli.robustness.robustness_rows import draw, rank_grids, robustness_rows, tables
 
     benchmark = Benchmark.from_options(names_of(corruption), names_of(severity))
     by_names, policy = names_of(by), policy_of(on_error)
+    if taken := [name for name in by_names if name in ("", "model", "corruption", "severity", RECIPE_TAG)]:
+        raise UsageError(f"{arg('by', taken[0])}: is a part of each benchmark; name another tag, such as camera")
     tags = tags_of(tag, *by_names)
     gatherings = gather(
         lines(rows, "rows", "rows", "ROWS"), by_names, policy,

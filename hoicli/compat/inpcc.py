@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -63,7 +63,9 @@ class _Evaluator:
             if not isinstance(image_id, int | str) or str(image_id) in self.truth:
                 raise DataError(f"{short(image_id)} is no id of its own; number the images", place=f"{place}.img_id")
             self._image_ids[str(image_id)] = image_id
-            self.truth[str(image_id)] = pair_arrays(pairs, -self.shift)
+            arrays = row_arrays([[number, 0.0, *corners] for number, corners in pairs])  # 0.0 in place of a score
+            del arrays["score"]
+            self.truth[str(image_id)] = arrays | {"boxes": arrays["boxes"] - self.shift}
         if not has_pairs:
             problem = f"no image has {self.pairs_key!r}; give {self.dataset}'s released annotations"
             raise DataError(problem, place=os.fspath(anno_file), code="another-dataset")
@@ -232,10 +234,3 @@ def as_data_error(place: str, problem: str, field: str = "") -> Iterator[None]:
         raise error.add_place(place) from None
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError):
         raise DataError(problem, place=place, field=field) from None
-
-
-def pair_arrays(pairs: Iterable[Pair], shift: float) -> dict[str, Any]:
-    """Return annotated pairs as the arrays of an image, two boxes each. shift: is added to every coordinate."""
-    arrays = row_arrays([[number, 0.0, *corners] for number, corners in pairs])
-    del arrays["score"]
-    return arrays | {"boxes": arrays["boxes"] + shift}

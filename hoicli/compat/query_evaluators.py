@@ -134,13 +134,6 @@ class HICODETEvaluator(QueryEvaluator):
     def _predicted_arrays(self, outputs: Outputs, place: str) -> Arrays:
         return best_verbs(outputs, self._score_factors, place, len(self._vocabulary.objects))
 
-    def _predicted_triplets(self, person: int) -> set[Triplet]:
-        """Return the classes that have predictions, after pair NMS. person: the label of every subject."""
-        of_images = self.remaining_predictions.values()
-        labels = chain.from_iterable(arrays["labels"][arrays["object"]].tolist() for arrays in of_images)
-        verbs = chain.from_iterable(arrays["verb"].tolist() for arrays in of_images)
-        return {(person, label, verb) for label, verb in zip(labels, verbs, strict=True)}
-
     def evaluate(self) -> dict[str, float]:
         """Compute and print the means, as the released code does, and return them, in [0, 1]."""
         values: dict[str, dict[Triplet, float]] = {"AP": {}, "max_recall": {}}
@@ -151,7 +144,10 @@ class HICODETEvaluator(QueryEvaluator):
                 values[row["metric"]][triplet] = row["value"] / 100
         ap = grouped = values["AP"]
         if self.groups_need_predictions:
-            predicted = self._predicted_triplets(person)
+            of_images = self.remaining_predictions.values()
+            labels = chain.from_iterable(arrays["labels"][arrays["object"]].tolist() for arrays in of_images)
+            verbs = chain.from_iterable(arrays["verb"].tolist() for arrays in of_images)
+            predicted = {(person, label, verb) for label, verb in zip(labels, verbs, strict=True)}
             grouped = {triplet: value for triplet, value in ap.items() if triplet in predicted}
         in_a_group = self._rare | self._non_rare
         for triplet in ap:

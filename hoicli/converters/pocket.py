@@ -40,7 +40,7 @@ from hoicli.errors import DataError, Place, arg
 from hoicli.io.outputs import open_output
 from hoicli.records.caveats import PAIRS_ONLY
 from hoicli.records.parsing import Record, dump
-from hoicli.vocabulary.labels import SUBJECT, Vocabulary, normalise
+from hoicli.vocabulary.labels import SUBJECT, normalise
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
@@ -126,7 +126,12 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     the format has no place for is counted. Raises `DataError` for an image without its size, and for a score."""
     vocabulary, order = context.vocabulary, context.target_order or "alphabetical"
     objects = vocabulary.alphabetical_objects if order == "alphabetical" else vocabulary.objects
-    correspondence = _correspondence(vocabulary, objects)  # numbers: interaction, object, verb
+    number_of = {name: number for number, name in enumerate(objects)}
+    # numbers of the interaction, its object, its verb; get(): V-COCO, with roles, is refused at its first record
+    correspondence = [
+        [number, number_of.get(name), vocabulary.verb_ids[verb]]
+        for number, (verb, name) in enumerate(vocabulary.interactions)
+    ]
     content: dict[str, Any] = {"annotation": [], "filenames": [], "empty": []}
     spellings = [name.replace("_", " ") for name in objects] if order == "coco" and vocabulary.coco_ids else objects
     content |= {"objects": spellings, "verbs": vocabulary.verbs, "correspondence": correspondence, "size": []}
@@ -148,14 +153,6 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     context.announce(f"objects are numbered {order_text}; {arg('to_object_order')} chooses")
     with open_output(path) as output:
         output(dump(content))
-
-
-def _correspondence(vocabulary: Vocabulary, objects: Sequence[str]) -> list[list[int | None]]:
-    """Return [number of the interaction, of its object among `objects`, of its verb] for each interaction."""
-    number_of = {name: number for number, name in enumerate(objects)}
-    verb_ids, pairs_by_id = vocabulary.verb_ids, enumerate(vocabulary.interactions)
-    # get() and not []: V-COCO, which has roles and not objects here, is refused later, at its first record.
-    return [[number, number_of.get(name), verb_ids[verb]] for number, (verb, name) in pairs_by_id]
 
 
 def _pair_columns(record: Record, correspondence: list[list[int | None]], context: Context) -> dict[str, list[Any]]:

@@ -27,7 +27,7 @@ from hoicli.evaluation.slice_parts import triplet_parts
 from hoicli.evaluation.slices import IMAGES, Part, Slice
 from hoicli.records import caveats
 from hoicli.records.boxes import best_per_image, pair_nms
-from hoicli.records.kit import Bools, Floats, Ints, distinct, find, ranks_in_groups, run_starts, sorted_by
+from hoicli.records.kit import Bools, Floats, Ints, distinct, find, ranks_in_groups, run_starts
 from hoicli.records.scenes import Scenes, are_subjects
 
 
@@ -215,7 +215,7 @@ class Batch(Pairing):
         row, truth, enough [K]: K pairs of a prediction and a triplet, by prediction, and whether they overlap enough.
         """
         claims = np.flatnonzero(enough)
-        claims = claims[sorted_by(truth[claims], len(self.truth.scenes.interaction))]
+        claims = claims[np.argsort(truth[claims], kind="stable")]
         return claims[first_largest(truth[claims], self.predictions.score[row[claims]])]
 
     def _first_free_claims(self, row: Ints, truth: Ints, enough: Bools) -> Ints:

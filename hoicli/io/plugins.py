@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -45,8 +45,12 @@ def plugin(group: str, name: str) -> Plugin | None:
     packages = sorted({f"{entry.dist.name} {entry.dist.version}" for entry in entries if entry.dist})
     if len(packages) > 1:
         raise UsageError(f"{name} is added by {' and by '.join(packages)}; uninstall one of them")
-    with run_plugin_code(f"{name} of {packages[0]} cannot be imported"):
-        value = entries[0].load()
+    try:
+        with redirect_stdout(sys.stderr):  # stdout has hoicli's data
+            value = entries[0].load()
+    except (Exception, SystemExit) as error:  # noqa: BLE001  (it may raise anything)
+        problem = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{name} of {packages[0]} cannot be imported: {problem}") from None
     try:
         if isinstance(value, Mapping):  # as it would be read from a JSON file; an error for what none can hold
             options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
@@ -54,16 +58,6 @@ def plugin(group: str, name: str) -> Plugin | None:
     except TypeError as error:
         raise UsageError(f"{name} of {packages[0]} is no dict that JSON can hold ({error}); mend the package") from None
     return Plugin(value, packages[0].replace(" ", "@"))
-
-
-@contextmanager
-def run_plugin_code(message: str) -> Iterator[None]:
-    """Run another package's code in the block; whatever it raises becomes a `UsageError` after `message`."""
-    try:
-        with redirect_stdout(sys.stderr):
-            yield
-    except (Exception, SystemExit) as error:  # noqa: BLE001  (it may raise anything)
-        raise UsageError(f"{message}: {type(error).__name__}: {error}") from None
 
 
 def iterate_plugin(items: Iterable[T], message: str) -> Iterator[T]:

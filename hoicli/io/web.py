@@ -99,19 +99,15 @@ class _Https(HTTPSConnection, _Http):
     """The same connection through TLS: HTTPSConnection connects as _Http does, then encrypts."""
 
 
-class _HttpHandler(urllib.request.HTTPHandler):
-    """Makes urllib open http addresses by `_Http`."""
+class _Handler(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Makes urllib open addresses by `_Http` and `_Https`."""
 
     def http_open(self, req: urllib.request.Request) -> HTTPResponse:
         """Send a request and return the answer."""
         return self.do_open(_Http, req)
 
-
-class _HttpsHandler(urllib.request.HTTPSHandler):
-    """Makes urllib open https addresses by `_Https`."""
-
     def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-        """Send a request and return the answer."""
+        """Send a request through TLS and return the answer."""
         return self.do_open(_Https, req)
 
 
@@ -128,4 +124,4 @@ def opener() -> urllib.request.OpenerDirector:
 
     The timeout holds for the whole answer; the answer's `allow(seconds)` sets a new one. A redirect is an error. Only
     the system's look-up of a host's name has a time limit of its own."""
-    return urllib.request.build_opener(_HttpHandler, _HttpsHandler, _NoRedirect)
+    return urllib.request.build_opener(_Handler, _NoRedirect)

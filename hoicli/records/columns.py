@@ -122,10 +122,7 @@ def numbers(values: list[Any], *types: type) -> Floats:
     float and int; with NoneType, None is a missing number. Raises `ValueError` for others and for an infinity."""
     types = types or NUMBERS
     check_types(values, *types)
-    if type(None) in types:
-        column = np.array(values, dtype=np.float64)  # turns None into NaN
-    else:
-        column = np.fromiter(values, dtype=np.float64, count=len(values))
+    column = np.array(values, dtype=np.float64)  # turns None into NaN
     require(not np.isinf(column).any())
     return column
 

@@ -48,11 +48,7 @@ Per image: `dataset` (a fingerprint), `id_counts`, `box_counts` and `triplet_cou
 along the first axis, array by array, are the state of all their images."""
 _OF_BOXES = ("boxes", "labels")
 _OF_TRIPLETS = (*TRIPLET_COLUMNS, "role")
-_RUNS = {
-    "ids": "id_counts",
-    **dict.fromkeys(_OF_BOXES, "box_counts"),
-    **dict.fromkeys(_OF_TRIPLETS, "triplet_counts"),
-}
+_RUNS = {"ids": "id_counts", **dict.fromkeys(_OF_BOXES, "box_counts"), **dict.fromkeys(_OF_TRIPLETS, "triplet_counts")}
 """The arrays of a state that have some rows for each image, with the array that says how many."""
 _COUNTS = tuple(dict.fromkeys(_RUNS.values()))
 NAMES = (*_COUNTS, "dataset", *_RUNS)

@@ -53,13 +53,7 @@ class ImageHasher:
         self._images += 1
 
     def hashes(
-        self,
-        image_ids: Sequence[str],
-        boxes: Floats,
-        box_start: Ints,
-        subject: Ints,
-        object_: Ints,
-        hoi_start: Ints,
+        self, image_ids: Sequence[str], boxes: Floats, box_start: Ints, subject: Ints, object_: Ints, hoi_start: Ints
     ) -> Hashes:
         """Return [N] the hash of each image. The arguments are the columns of `Images` made of the added records."""
         corners = (boxes + 0.0).view(np.uint64).T  # the bits of each coordinate; + 0.0 makes -0.0 equal to 0.0
@@ -152,12 +146,7 @@ def _hash_names(values: Any) -> int:
 
 def _hash_texts(values: list[Any]) -> Hashes:
     """Return [M] a hash of each label or verb; 0 for a value that is no text."""
-    types = set(map(type, values))
-    if types <= {type(None)}:
-        return np.zeros(len(values), dtype=np.uint64)
-    if types != {str}:
-        values = [value if type(value) is str else None for value in values]
-    return _hash_array(map(_hash_label, values))
+    return _hash_array(_hash_label(value) if type(value) is str else 0 for value in values)
 
 
 def _hash_bytes(text: str) -> int:
@@ -166,9 +155,9 @@ def _hash_bytes(text: str) -> int:
 
 
 @lru_cache(maxsize=1 << 14)
-def _hash_label(text: str | None) -> int:
-    """Return a hash of a label or a verb, the same in any of its spellings; 0 for None. Cached: few come often."""
-    return 0 if text is None else _hash_bytes(normalise_spelling(text))
+def _hash_label(text: str) -> int:
+    """Return a hash of a label or a verb, the same in any of its spellings. Cached: few come often."""
+    return _hash_bytes(normalise_spelling(text))
 
 
 def _hash_array(values: Iterable[int]) -> Hashes:

@@ -42,14 +42,7 @@ from hoicli.records.image import problems, seldom_problems, truth_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, distinct, runs_of, starts_of
 from hoicli.records.parsing import Problem, Record
-from hoicli.records.scenes import (
-    Scenes,
-    add_boxes,
-    add_triplets,
-    are_subjects,
-    class_columns,
-    class_table,
-)
+from hoicli.records.scenes import Scenes, add_boxes, add_triplets, are_subjects, class_columns, class_table
 from hoicli.vocabulary.labels import Spelled, Vocabulary
 
 FIELDS = ("annotated", "unstated", "left_out")

@@ -38,7 +38,7 @@ from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs, cou
 from hoicli.evaluation.ranking import order_by_score
 from hoicli.records.boxes import iou, take_columns
 from hoicli.records.columns import NO_BOX
-from hoicli.records.kit import Bools, Floats, Ints, expand_runs, rank_by_id, run_starts, sorted_by, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, expand_runs, rank_by_id, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Triplets
 from hoicli.shoe.likenesses import ComparedClasses, Likeness, TruthClasses
 from hoicli.shoe.settings import ShoeOptions
@@ -340,7 +340,7 @@ def greedy(truth: Ints, prediction: Ints, similarity: Ints, rank: Ints, turn: In
     # Sort the pairs by the turn of their ground truth: the place of each in that order, then the pairs by place.
     place = np.empty(len(turn), dtype=np.int64)
     place[np.argsort(turn, kind="stable")] = np.arange(len(turn))
-    by_turn = sorted_by(place[truth], len(turn))
+    by_turn = np.argsort(place[truth], kind="stable")
     truth, prediction, worth = truth[by_turn], prediction[by_turn], worth[by_turn]
     starts = np.append(run_starts(truth), len(truth))  # of the pairs of each ground truth that has any
     choosers = truth[starts[:-1]]

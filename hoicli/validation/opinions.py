@@ -13,7 +13,7 @@ from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE, counterpart
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import Ranked
 from hoicli.evaluation.tally import Tally
-from hoicli.records.kit import Bools, Floats, Growing, Ints, expand_runs, find, run_starts, sorted_by, starts_of
+from hoicli.records.kit import Bools, Floats, Growing, Ints, expand_runs, find, run_starts, starts_of
 from hoicli.records.scenes import Scenes
 
 BACKGROUND = 0.1
@@ -99,7 +99,7 @@ class Opinion:
         start = np.searchsorted(by_truth, subject)
         count = np.searchsorted(by_truth, subject, side="right") - start
         rows = np.flatnonzero(self.outcomes.code <= TRUE_POSITIVE)  # or FALSE_POSITIVE, 0; the others do not count
-        rows = rows[sorted_by(scenes.subject[rows], len(scenes.boxes))]
+        rows = rows[np.argsort(scenes.subject[rows], kind="stable")]
         subjects = scenes.subject[rows]
         # each such two boxes as one number, by which it is looked up whether two objects overlap enough
         match_keys = np.sort(box * (len(self.batch.truth.scenes.boxes) + 1) + truth_box)

@@ -120,7 +120,9 @@ class SpokenVerbs:
         """Return the words behind a verb, the first of the words, as prepositions with the nouns after them."""
         parts: _Parts = []
         for before, word in pairwise(words):
-            is_preposition = word in _prepositions() and before not in DETERMINERS  # "on her back"
+            # "on her back" and "on back", but "sits back on"
+            is_noun = before in DETERMINERS or (word == "back" and before in _prepositions())
+            is_preposition = word in _prepositions() and not is_noun
             if self._adds_meaning(word):
                 if not parts or (is_preposition and parts[-1][1]):
                     parts.append(([], []))
@@ -227,7 +229,8 @@ class SpokenVerbs:
             if other is not None:
                 first, _, particle = other.partition("_")
                 own = particle or phrase.particle if with_particle else phrase.particle or particle
-                return replace(phrase, bases=[first], particle=own), why
+                is_same = (first, own) == (base, phrase.particle)  # "typing on" is type_on by itself
+                return replace(phrase, bases=[first], particle=own), "" if is_same else why
         return phrase, ""
 
     def _decide(self, phrase: _Phrase, object_: str | None) -> Meaning:
@@ -333,6 +336,8 @@ class SpokenVerbs:
         ("signs his name on"), or they are none of the dataset, and the object holds them ("pours wine from")."""
         if not phrase.nouns or phrase.particle in ("", "with"):
             return False
+        if phrase.particle == "of" and phrase.nouns in ("piece", "slice"):
+            return True
         if phrase.particle in words_table()["holders"].get(label, ()) and not self._find_object(phrase.nouns).label:
             return True
         definition = " ".join(self._wordnet.reader.synset(sense).definition() for sense in self._senses_of(label))

@@ -203,4 +203,5 @@ def found_by_search(address: str, words: str) -> str:
         page.set_default_timeout(60_000)
         page.locator(".md-search__input").click()
         page.keyboard.type(words)
-        return page.locator(".md-search-result__item h1").first.inner_text()
+        heading: str = page.locator(".md-search-result__item h1").first.inner_text()
+        return heading

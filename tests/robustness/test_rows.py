@@ -480,6 +480,7 @@ def test_different_settings_do_not_average() -> None:
     [
         (("--unit", "per mille"), 2, "hoicli: --unit per mille: choose percent or fraction\n"),
         (("--corruption", "jpeg,,mist"), 2, "hoicli: --corruption jpeg,,mist: give names with commas between,"),
+        (("--by", "model"), 2, "hoicli: --by model: is a part of each benchmark; name another tag, such as camera\n"),
         (("--severity", "0"), 2, "hoicli: --severity 0: give whole numbers of at least 1"),
         (("--plot", "x.gif"), 2, "hoicli: --plot x.gif: end the name in .png, .svg or .pdf\n"),
         (("--metric", "AP"), 2, "hoicli: no such rows; there are mAP full hico: choose with --metric"),

@@ -89,6 +89,8 @@ def test_the_table_of_the_docs_is_that_of_the_lists() -> None:
         ("gets off", "bicycle", None),
         ("picks it up off the ground", None, "pick_up"),
         ("isn't riding", None, None),
+        ("holding a slice of", "pizza", "hold"),
+        ("wearing on back", None, "wear"),
     ],
 )
 def test_verbs(phrase: str, object_: str | None, verb: str | None) -> None:

@@ -23,7 +23,7 @@ from hoicli.api.network_outputs.ranking_rules import (
 from hoicli.converters.inpcc import sigmoid, softmax
 from hoicli.errors import DataError
 from hoicli.records.arrays import box_corners, read_array
-from hoicli.records.kit import Bools, Floats, Ints
+from hoicli.records.kit import Floats, Ints
 from hoicli.records.scenes import class_table
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -116,7 +116,10 @@ def _image_triplets(outputs: dict[str, Floats], size: Any, heads: Heads) -> Arra
     if vocabulary.roles:
         ranked = best_of_queries(scores, heads.limit)
         return state_roles(_query_pairs(subject_boxes, object_boxes, label, ranked, vocabulary))
-    ranked = _best_interactions(scores, label, heads)
+    is_interaction = class_table(vocabulary)[:, label].T >= 0
+    ranked = best_of_queries(np.where(is_interaction, scores, -1.0), heads.limit)
+    is_class = ranked.score >= 0  # the others make no interaction of the dataset
+    ranked = Ranked(ranked.query[is_class], ranked.number[is_class], ranked.score[is_class])
     return _query_pairs(subject_boxes, object_boxes, label, ranked, vocabulary)
 
 
@@ -134,14 +137,6 @@ def _verb_scores(
     if heads.allowed is not None:
         scores = scores * heads.allowed[:, label].T
     return scores
-
-
-def _best_interactions(scores: NDArray[Any], label: Ints, heads: Heads) -> Ranked:
-    """Return the best triplets that are interactions. scores [Q, verbs]; label [Q]: of each query's object."""
-    is_interaction: Bools = class_table(heads.vocabulary)[:, label].T >= 0
-    ranked = best_of_queries(np.where(is_interaction, scores, -1.0), heads.limit)
-    is_class = ranked.score >= 0
-    return Ranked(ranked.query[is_class], ranked.number[is_class], ranked.score[is_class])
 
 
 def _query_pairs(

@@ -124,7 +124,10 @@ def variables(source: Source) -> dict[str, Variable]:
                 raise ValueError("a variable goes beyond its end")
             if element_type not in (MATRIX, COMPRESSED):
                 raise ValueError(f"unknown element {element_type}")
-            name, kind, shape = _MatrixReader(_head(data, position, end)).head()
+            content = data[position : min(end, position + PACKED_PIECE)]
+            if element_type == COMPRESSED:
+                content = zlib.decompressobj().decompress(content[8:], HEAD)
+            name, kind, shape = _MatrixReader(content[:HEAD]).head()
             variables_read[name] = Variable(position, end, kind, shape)
         position = end
     return variables_read
@@ -149,15 +152,6 @@ def _damage_as_error(source: Source) -> Iterator[None]:
     except (struct.error, zlib.error, ValueError) as error:
         problem = f"is damaged or cut off ({error}); fetch or save it again"
         raise DataError(problem, place=source.name, code="damaged") from None
-
-
-def _head(data: bytes, start: int, end: int) -> bytes:
-    """Return the first HEAD bytes, decompressed, of the variable in the bytes from `start` to `end`."""
-    content = data[start : min(end, start + PACKED_PIECE)]
-    element_type, _ = TAG(data, start)
-    if element_type == COMPRESSED:
-        return zlib.decompressobj().decompress(content[8:], HEAD)  # behind the tag of eight bytes
-    return content[:HEAD]
 
 
 def _element(data: bytes, start: int, end: int, stored: int) -> bytes:

@@ -27,7 +27,7 @@ from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.image_ids import known_size
 from hoicli.converters.vlm.answer_frames import find_frame
 from hoicli.converters.vlm.answer_rows import answer_in, failure_in, image_named_in, is_answers, logprobs_in, rows
-from hoicli.converters.vlm.claims import Claim, Claims, Place, numbers_of
+from hoicli.converters.vlm.claims import Claim, Claims, NamedSides, Place, numbers_of
 from hoicli.converters.vlm.forms import is_phrase, read_answer
 from hoicli.converters.vlm.frames import CONVENTIONS, Frame, Size, parse_frame, size_of
 from hoicli.converters.vlm.spoken_names import PERSONS, label_of, names_person, verbs_of
@@ -339,6 +339,8 @@ class _AnswerReader:
         if frame is None:
             problem = f"nothing says what the boxes' numbers mean; tell it with {arg('coords')}: {CONVENTIONS}"
             raise UsageError(f"{self._context.place}: {problem}")
+        if isinstance(box, NamedSides) and frame.kind == "1000-yx":
+            box = [box[1], box[0], box[3], box[2]]
         x1, y1, x2, y2 = pixels = frame.scale_to_pixels(box, image.size)
         if x2 < x1 or y2 < y1:
             raise _NotPlacedError("a box whose second corner lies before its first")

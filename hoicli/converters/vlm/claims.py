@@ -43,7 +43,7 @@ _VERBS = re.compile(
 )
 _SCORE = re.compile(r"score|confidence|conf|probability|prob")
 _LISTS = re.compile(
-    r"(?:inter)?actions?|relation(?:ship)?s?|hois?|(?:predicted_|pred_)?pairs|triplets|objects|detections"
+    r"(?:inter)?actions?|relation(?:ship)?s?|hois?|(?:predicted_|pred_)?pairs|triplets|objects|detections|results?|response|output|answers?|data"
 )
 """The keys of an object that has lists."""
 _BESIDE = re.compile(
@@ -54,10 +54,15 @@ _BESIDE = re.compile(
 """The keys that may stand beside a claim; their values are not read."""
 _STATING = re.compile(r"(?:^|_)(?:verb|(?:inter)?action|predicate|relation|hoi|triplet|pair|b?box|coord)")
 """What a key begins with, or a word of it, whose value may be a claim."""
-_SIDE = re.compile(r"[xy]_?(?:min|max|[12])|left|top|right|bottom")
-"""The key of one number of a box."""
+_SIDES = (("x1", "xmin", "x_min", "left"), ("y1", "ymin", "y_min", "top"), ("x2", "xmax", "x_max", "right"),
+          ("y2", "ymax", "y_max", "bottom"))  # fmt: skip
+"""The keys of the four numbers of a box, if each has one."""
 _OF_ID = re.compile(r"([^\W\d][^\d.]{0,60}?)(?:[._ #-]?\d{1,4})?")
 """An id that contains a name, such as R1-SGG's `person.1`."""
+
+
+class NamedSides(list[float]):
+    """The numbers of a box each of which the answer names: x1, y1, x2, y2, also where others have y first."""
 
 
 class NotReadError(Exception):
@@ -186,6 +191,7 @@ class Claims:
         self._pass_over(entry, _SUBJECT, _OBJECT, _LABEL, _NAME, _VERBS, _SCORE)
         subject, object_ = (_value_of(entry, kind) for kind in (_SUBJECT, _OBJECT))
         parts = [_by_plain_key(part) if isinstance(part, dict) else {} for part in (subject, object_)]
+        parts = [{} if numbers_of(part) else part for part in parts]
         for part in parts:
             self._pass_over(part, _BOX, _NAME, _SCORE)
         # who acts: named by another key than the one that says where, or by an id such as `person.1`
@@ -385,7 +391,7 @@ def _same_thing(name: str, other: str) -> bool:
 def _says_more(key: str, value: Any) -> bool:
     """Return whether a key that is not read may take back what stands beside it, or state more: it denies or doubts, is
     false or 0, or has a box, a part of one, or verbs."""
-    if takes_back(key.split("_")) or _SIDE.fullmatch(key):
+    if takes_back(key.split("_")) or any(key in names for names in _SIDES):
         return True
     if isinstance(value, dict):
         inner = _by_plain_key(value)
@@ -401,7 +407,7 @@ def _says_more(key: str, value: Any) -> bool:
 def _name_of(entry: dict[str, Any]) -> str | None:
     """Return the name that a JSON object gives to its box, as records spell it; None if it gives none."""
     name = _text_of(_value_of(entry, _NAME))
-    return None if name is None else label_of(name)
+    return None if name is None else re.sub(r"_being_[^_]+\Z", "", label_of(name))  # "horse being ridden"
 
 
 def _text_of(value: Any) -> str | None:
@@ -415,8 +421,8 @@ def _place_of(value: Any) -> Place:
     if isinstance(value, dict):
         entry = _by_plain_key(value)
         box = _value_of(entry, _BOX)
-        if box is not None:
-            return numbers_of(box)
+        if box is not None or numbers_of(entry):
+            return numbers_of(box or entry)
         index = next((entry[key] for key in ("id", "idx", "index") if key in entry), None)
         return _place_of(index) if index is not None else _text_of(_value_of(entry, _NAME))
     if isinstance(value, str):
@@ -427,6 +433,10 @@ def _place_of(value: Any) -> Place:
 def numbers_of(value: Any) -> list[float] | None:
     """Return the four numbers of a box in a JSON value, in any convention; None if they are not four finite ones. The
     numbers may be text, and the list nested: [[x1, y1, x2, y2]], or two points [[x1, y1], [x2, y2]]."""
+    if isinstance(value, dict):
+        sides = [value[key] for names in _SIDES for key in names if key in value]
+        numbers = numbers_of(sides)
+        return NamedSides(numbers) if numbers and len(value) == 4 else None
     if not isinstance(value, list):
         return None
     if len(value) == 1:

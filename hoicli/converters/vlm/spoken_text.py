@@ -97,6 +97,10 @@ def values_in(part: Spoken) -> tuple[list[Any], bool]:
     while (polite := _POLITE_END.search(part, begin, end)) and not denies(_words_of(polite[0])):
         end = polite.start()
     before = part[:begin]
+    empty = _EMPTY.fullmatch(part, begin, end)
+    around = _words_of(f"{before} {empty[2]}") if empty else []
+    if empty and denies(around) and (_TEMPLATES | _CONDITIONALS).isdisjoint(around):
+        return _read_values(Spoken.starting_at(empty[1], part.start + begin))
     values, is_cut_off = _read_values(Spoken.starting_at(part[begin:end], part.start + begin))
     if not re.search(r"\w", before):
         return values, is_cut_off
@@ -135,6 +139,8 @@ def _read_values(part: Spoken) -> tuple[list[Any], bool]:
 
 _TAKEN_BACK = "an answer with other words beside its JSON than one sentence that states something"
 _OPENING = re.compile(r"[{\[]")
+_EMPTY = re.compile(r"""(\{\s*["']?\w+["']?\s*:\s*\[\s*\]\s*\}|\[\s*\])([^\[\]{}]*)""")
+"""An answer without interactions, which a sentence may say again: "[] There are none"."""
 _SENTENCE_END = re.compile(r"[.!?]+(?:\s+|\Z)|\n+")
 _COURTESY = re.compile(
     r"sure|certainly|absolutely|of course|ok|okay|yes|(?:sure )?(?:here (?:is|are)|here's|below (?:is|are))\b.*"
