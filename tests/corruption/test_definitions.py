@@ -319,10 +319,7 @@ def test_rainbow_blends_in_bands_and_shifts_red_and_blue(severity: int) -> None:
     image = flat(0, 8, 640)
     image[:, 320:] = 255
     result = environment.rainbow(image, drawn, strength, bands, shift).astype(float) - strength * tint[:8]
-    edges = [
-        320 + int(np.argmax(result[4, 320 - 20 : 320 + 20, channel] > 128 * (1 - strength))) - 20
-        for channel in range(3)
-    ]
+    edges = [300 + int(np.argmax(result[4, 300:340, channel] > 128 * (1 - strength))) for channel in range(3)]
     assert edges == [320 + round(shift * 640), 320, 320 - round(shift * 640)]
 
 
@@ -371,9 +368,8 @@ def test_moire_adds_a_pattern_that_does_not_depend_on_the_picture(severity: int)
     contrast, lines = HOICLI_1.level("moire", severity)
     drawn = np.array([0.0, 0.05, 1.04, 0.1, -0.2])
     size = (96, 640, 3)
-    one, other = (
-        geometry.moire(np.full(size, value, dtype=np.uint8), drawn, contrast, lines).astype(int) for value in (125, 130)
-    )
+    greys = [np.full(size, value, dtype=np.uint8) for value in (125, 130)]
+    one, other = (geometry.moire(grey, drawn, contrast, lines).astype(int) for grey in greys)
     unclipped = (one > 0) & (one < 255) & (other > 0) & (other < 255)
     assert np.abs(other - one - 5)[unclipped].max() <= 1
     assert np.abs(one - 125.0).max() <= 127.5 * contrast * 1.5 + 1

@@ -15,7 +15,7 @@ from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from tests.corruption.test_added import MIST, Add, add, image
 from tests.corruption.test_definitions import flat
 from tests.support.pictures import textured
-from tests.support.project import Hoicli, parsed
+from tests.support.project import Hoicli, parsed, saved
 from tests.support.strength import retention
 
 __all__ = ["add", "image"]  # fixtures
@@ -92,8 +92,7 @@ def test_they_are_made_only_where_they_are_named(hoicli: Hoicli, tmp_path: Path)
     assert {name for name, row in CORRUPTIONS.items() if row.family == "weather"} == set(WEATHER)
     assert expand_groups(["jpeg", "weather", "fog"]) == ("jpeg", *WEATHER)
     PIL.Image.fromarray(textured(40, 56)).save(tmp_path / "a.png")
-    truth = tmp_path / "gt.jsonl"
-    truth.write_text('{"file_name": "a.png", "boxes": [[3, 4, 30, 20]]}\n')
+    truth = saved(tmp_path / "gt.jsonl", '{"file_name": "a.png", "boxes": [[3, 4, 30, 20]]}\n')
     call = ("corrupt", "--images", tmp_path, "--save-images", tmp_path / "out", "--severity", "1,5")
     records = parsed(hoicli(*call, "--corruption", "weather", truth).out)
     assert [record["corruption"] for record in records] == [name for name in WEATHER for _ in range(2)]

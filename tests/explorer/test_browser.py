@@ -202,9 +202,8 @@ def test_the_summary_shows_its_facts(opened: Open, made: Path) -> None:
             for name in NAMES:
                 assert name in shown_heads or name in {line[0] for line in wanted}, table["caption"]
         said = page.locator(".findings li").all_inner_texts()
-        assert said == [
-            "".join(cell[0] if isinstance(cell, list) else cell for cell in line).strip() for line in facts["findings"]
-        ]
+        shown = [[cell[0] if isinstance(cell, list) else cell for cell in line] for line in facts["findings"]]
+        assert said == ["".join(line).strip() for line in shown]
     for address in {link.get_attribute("href") for link in page.locator("main a").all()}:
         visit(page, address or "")
         assert page.locator(".problem").count() == 0
@@ -265,9 +264,8 @@ def test_what_one_finds_and_the_other_does_not(opened: Open, made: Path) -> None
     page = opened()
     page.get_by_role("link", name="Compare", exact=True).click()
     drawn(page)
-    models = [
-        [row for row in predictions_of(made / "page", f"model{model}") if row[4] == "true_positive"] for model in (0, 1)
-    ]
+    every = [predictions_of(made / "page", f"model{model}") for model in (0, 1)]
+    models = [[row for row in of if row[4] == "true_positive"] for of in every]
     found = [{(row[1], row[6]) for row in rows} for rows in models]
     wanted = [len(found[0] - found[1]), len(found[1] - found[0]), len(found[0] & found[1])]
     wanted.append(facts_of(made / "page")["triplets"] - sum(wanted))
@@ -417,9 +415,8 @@ def test_filters_by_score_iou_and_slice(opened: Open, made: Path) -> None:
             and max(0, min(row[7])) >= 10_000 * (iou or 0) and max(0, min(row[7])) < 10_000 * (below or 9)
         ]  # fmt: skip
         assert count(status(page)) == len(left) > 0
-        scores = [
-            float(re.findall(r"score ([\d.]+)", text)[0]) for text in page.locator(".card .facts").all_inner_texts()
-        ]
+        texts = page.locator(".card .facts").all_inner_texts()
+        scores = [float(re.findall(r"score ([\d.]+)", text)[0]) for text in texts]
         assert scores == [pytest.approx(-row[0], abs=6e-4) for row in left[:24]]
         assert page.locator(".caption", has_text=re.compile("Types.*all scores and IoU")).count() == 1
     pick(page, "slice", "objects:medium")
@@ -526,9 +523,8 @@ def test_the_summary_prints_on_four_pages(opened: Open, tmp_path: Path) -> None:
     pdf = page.pdf(prefer_css_page_size=True, print_background=True)
     pages = re.findall(rb"/Type\s*/Page\b", pdf)
     assert 1 <= len(pages) <= 4
-    assert {tuple(map(round, map(float, box.split()))) for box in re.findall(rb"/MediaBox\s*\[([^]]*)\]", pdf)} == {
-        (0, 0, 595, 842)
-    }
+    boxes = re.findall(rb"/MediaBox\s*\[([^]]*)\]", pdf)
+    assert {tuple(map(round, map(float, box.split()))) for box in boxes} == {(0, 0, 595, 842)}
 
 
 # Keys

@@ -12,7 +12,7 @@ from PIL import Image
 
 from hoicli.explorer.pictures import orientation, pixels
 from tests.support.explorers import STRANGE, chunks_of, columns_of, facts_of, predictions_of, write_scenes
-from tests.support.project import EIGHT, FIXTURES, Hoicli, parsed, written
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, parsed, written
 
 VCOCO = (FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl")
 Box = list[float]
@@ -33,10 +33,8 @@ def rows_of(hoicli: Hoicli, *words: object) -> list[Row]:
 def cut(tmp_path: Path) -> Path:
     """A file that puts some images into two parts, one of them a hostile name, and some into none."""
     path = tmp_path / "scenes.tsv"
-    path.write_text(
-        "".join(f"image_{at:03d}\t{('day', 'a:b_<i>', 'day')[at % 3]}\n" for at in range(8, 40, 2))
-        + "image_008\ta:b_<i>\n"
-    )
+    parts = ["day", "a:b_<i>", "day"]
+    path.write_text("".join(f"image_{at:03d}\t{parts[at % 3]}\n" for at in range(8, 40, 2)) + "image_008\ta:b_<i>\n")
     return path
 
 
@@ -194,13 +192,10 @@ def expected_summary(
             if row["metric"] == "AP":
                 truth[row["view"]] += row["n"]
     command = ("compare", *named) if several else ("eval", "--bootstrap", "1000")
-    whole = [
-        row for row in rows_of(hoicli, *command, "--protocol", main, *gt, *models.values()) if row["protocol"] == main
-    ]
-    of_type = [
-        {(row["metric"], row.get("error") or row["oracle"]): row["value"] for row in rows if row["subset"] == every}
-        for rows in diagnosed
-    ]
+    found = rows_of(hoicli, *command, "--protocol", main, *gt, *models.values())
+    whole = [row for row in found if row["protocol"] == main]
+    chosen = [[row for row in rows if row["subset"] == every] for rows in diagnosed]
+    of_type = [{(row["metric"], row.get("error") or row["oracle"]): row["value"] for row in rows} for rows in chosen]
     return {
         "mAP by protocol": {
             (*([name] if several else []), row["protocol"], row["metric"].replace("_", " "),
@@ -291,10 +286,8 @@ def test_the_summary_is_made_of_the_commands_rows(hoicli: Hoicli, tmp_path: Path
     sentences = ["".join(cell[0] if isinstance(cell, list) else cell for cell in line) for line in facts["findings"]]
     best = [max(one, key=lambda kind: one[kind] if kind in words_of else 0) for one in wanted["gains"]]
     of = [f" for {name}" if len(models) > 1 else "" for name in models]
-    fix = [
-        f"{words_of[kind]} {signed(one[kind])} mAP{whose}"
-        for kind, one, whose in zip(best, wanted["gains"], of, strict=True)
-    ]
+    columns = zip(best, wanted["gains"], of, strict=True)
+    fix = [f"{words_of[kind]} {signed(one[kind])} mAP{whose}" for kind, one, whose in columns]
     assert f"Worth most to fix: {'; '.join(fix)} ({protocol})." in sentences
     if len(models) > 1:
         asked = ("--protocol", main, "--no-errors", *words, "--name", ",".join(models))
@@ -392,9 +385,8 @@ def test_what_became_of_each_ground_truth(hoicli: Hoicli, tmp_path: Path, datase
         if by >= 0:
             assert model["error"][by] == state
             assert state != 0 or model["truth"][by] == row
-        made.setdefault(images[truth["image"][row]], []).append(
-            (f"{facts['verbs'][verb]} {name}", facts["types"][state][0])
-        )
+        of = f"{facts['verbs'][verb]} {name}", facts["types"][state][0]
+        made.setdefault(images[truth["image"][row]], []).append(of)
     seen = 0
     for record in parsed(hoicli("diagnose", *words, "--emit", "predictions").out):
         errors = {item["index"]: item["error"] for item in record["predictions"]}
@@ -411,18 +403,16 @@ def test_what_became_of_each_ground_truth(hoicli: Hoicli, tmp_path: Path, datase
 
 def test_signatures_say_how_many_lines_were_dropped(hoicli: Hoicli, tmp_path: Path) -> None:
     preds, page = tmp_path / "p.jsonl", tmp_path / "page.html"
-    preds.write_bytes((EIGHT / "predictions.jsonl").read_bytes() + b"{}\n")
-    assert hoicli("explore", "--gt", EIGHT / "gt.jsonl", preds, "--on-error", "skip", "-o", page).code == 0
+    preds.write_bytes((PREDICTIONS).read_bytes() + b"{}\n")
+    assert hoicli("explore", "--gt", GT, preds, "--on-error", "skip", "-o", page).code == 0
     (model,) = facts_of(page)["models"]
     assert all("|skipped:1|version:" in text for text in model["signatures"])
 
 
 def test_classes_of_verbs_with_any_object_changed(hoicli: Hoicli, tmp_path: Path) -> None:
     hoi = {"subject": 0, "object": 1, "verb": "smoke"}
-    scenes = [
-        {"image_id": at, "boxes": [[0, 0, 50, 90], [60, 10, 90, 40]], "labels": ["person", "cigarette"], "hois": [hoi]}
-        for at in range(3)
-    ]
+    scene = {"boxes": [[0, 0, 50, 90], [60, 10, 90, 40]], "labels": ["person", "cigarette"], "hois": [hoi]}
+    scenes = [{"image_id": at, **scene} for at in range(3)]
     truth = written(tmp_path / "gt.jsonl", scenes)
     found = [{**scene, "hois": [{**hoi, "score": 0.5}]} for scene in scenes]
     one, other = written(tmp_path / "a.jsonl", found[:1]), written(tmp_path / "b.jsonl", found)
@@ -478,9 +468,8 @@ def test_the_curve_of_all_classes(hoicli: Hoicli, tmp_path: Path) -> None:
     assert hoicli("explore", "--gt", tmp_path / "gt.jsonl", tmp_path / "one.jsonl", "-o", page).code == 0
     facts, truths = facts_of(page), len(columns_of(page, "truth")["image"])
     is_found = columns_of(page, "model0")["error"] == 0
-    points = [
-        [int(is_found[:rank].sum()) / truths, int(is_found[:rank].sum()) / rank] for rank in range(1, len(is_found) + 1)
-    ]
+    hits = np.cumsum(is_found).tolist()
+    points = [[hit / truths, hit / rank] for rank, hit in enumerate(hits, start=1)]
     curve = facts["models"][0]["curve"]
     assert all(any(point == pytest.approx(each) for each in points) for point in curve)
     assert curve[-1] == pytest.approx(points[-1])

@@ -87,9 +87,8 @@ def curve(model: str, **more: Any) -> list[dict[str, Any]]:
         rows += [{"metric": "precision", **place, "value": 95.0 - 9 * rank}]
         rows += [{"metric": "recall", **place, "value": 9.0 * rank}]
     for at in range(10):
-        rows += [
-            {"metric": metric, "bin_low": at / 10, "n": 9, "value": 10.0 * at} for metric in ("accuracy", "confidence")
-        ]
+        at_bin = {"bin_low": at / 10, "n": 9, "value": 10.0 * at}
+        rows += [{"metric": metric, **at_bin} for metric in ("accuracy", "confidence")]
     return [{**common, **row} for row in rows]
 
 
@@ -218,11 +217,8 @@ def test_no_words_overlap_or_are_cut_off(name: str, look: str, drawn: list[Box],
     assert list(clashes(drawn)) == []
 
 
-DOCUMENTED = [
-    line
-    for line in (ROOT / "docs/pictures/make.sh").read_text().splitlines()
-    if line.startswith("hoicli ") and "--plot " in line
-]
+LINES = (ROOT / "docs/pictures/make.sh").read_text().splitlines()
+DOCUMENTED = [line for line in LINES if line.startswith("hoicli ") and "--plot " in line]
 """The commands that draw the figures of the documents."""
 
 

@@ -14,9 +14,8 @@ import pytest
 
 from hoicli.corruption.catalogue import ROHOI
 from tests.support.forks import put_hoicli
-from tests.support.project import FIXTURES, ROOT, Hoicli
+from tests.support.project import ROBUST, ROOT, Hoicli
 
-ROBUST = FIXTURES / "robust"
 Make = Callable[..., "subprocess.CompletedProcess[str]"]
 
 STUB = r"""#!/bin/sh
@@ -49,9 +48,8 @@ def make(tmp_path: Path) -> Make:
         path.chmod(0o755)
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {
-            key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
-        }
+        make = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+        environment = {key: value for key, value in os.environ.items() if key not in make}
         (tmp_path / "log").write_text("")
         return subprocess.run(
             ["make", "-f", str(ROBUST / "benchmark.mk"), "OUT=out", "DETECTOR=detector", *arguments],

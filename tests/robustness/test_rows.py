@@ -28,10 +28,9 @@ from hoicli.robustness.robustness_rows import rank_grids, robustness_rows
 from hoicli.tables.row_files import parse_result_row
 from tests.support import standin
 from tests.support.figures import words
-from tests.support.project import FIXTURES, Hoicli, parsed, written
+from tests.support.project import ROBUST, Hoicli, parsed, refusal, written
 
 Row = dict[str, Any]
-ROBUST = FIXTURES / "robust"
 PARTS = {"corruption", "family", "severity"}
 SIGNATURE = f"protocol:hico|data:hico|version:{__version__}"
 
@@ -173,11 +172,8 @@ def test_the_rows_of_a_grid(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def test_models_are_ranked(hoicli: Hoicli, tmp_path: Path) -> None:
-    rows = [
-        *grid_rows(falling(30), model="low", clean=35.0),
-        *grid_rows(falling(35), model="high"),
-        *grid_rows(falling(32), model="middle", clean=60.0),
-    ]
+    low, high = grid_rows(falling(30), model="low", clean=35.0), grid_rows(falling(35), model="high")
+    rows = [*low, *high, *grid_rows(falling(32), model="middle", clean=60.0)]
     path = written(tmp_path / "rows.jsonl", rows)
 
     order = {row["tags"]["model"]: row["value"] for row in results(hoicli, path) if row["metric"] == "rank"}
@@ -193,12 +189,8 @@ def test_models_are_ranked(hoicli: Hoicli, tmp_path: Path) -> None:
 def test_equal_models_have_one_rank(hoicli: Hoicli, tmp_path: Path) -> None:
     """Equal but for what adding up in another order leaves, too."""
     shuffled = {name: values[::-1] for name, values in falling(32.1).items()}
-    rows = [
-        *grid_rows(falling(32.1), model="b"),
-        *grid_rows(falling(35), model="best"),
-        *grid_rows(shuffled, model="a"),
-        *grid_rows(falling(30), model="last"),
-    ]
+    best, last = grid_rows(falling(35), model="best"), grid_rows(falling(30), model="last")
+    rows = [*grid_rows(falling(32.1), model="b"), *best, *grid_rows(shuffled, model="a"), *last]
     found = results(hoicli, written(tmp_path / "rows.jsonl", rows))
     ranks = [(row["tags"]["model"], row["value"]) for row in found if row["metric"] == "rank"]
     assert ranks == [("best", 1), ("a", 2), ("b", 2), ("last", 4)]
@@ -269,14 +261,12 @@ def test_what_made_the_images_is_in_the_signature(hoicli: Hoicli, tmp_path: Path
     unstated = [{**each, "tags": {k: v for k, v in each["tags"].items() if k != "recipe"}}
                 for each in grid_rows(falling(), model="m")]  # fmt: skip
     result = hoicli("robust", written(tmp_path / "rows.jsonl", unstated))
-    assert result.err == (
-        "hoicli: the rows do not say what made their images; if hoicli corrupt did: eval --tag recipe=hoicli-1\n"
-    )
+    asked = "if hoicli corrupt did: eval --tag recipe=hoicli-1"
+    assert result.err == f"hoicli: the rows do not say what made their images; {asked}\n"
     assert all("|recipe:unstated|" in json.loads(line)["signature"] for line in result.out.splitlines())
     other = grid_rows(falling(), model="n")
-    assert gather([*unstated, *other])[1] == [
-        "the models' images were made by different recipes: none stated, a recipe"
-    ]
+    said = "the models' images were made by different recipes: none stated, a recipe"
+    assert gather([*unstated, *other])[1] == [said]
     other[9]["tags"]["recipe"] = "another"
     with pytest.raises(
         DataError, match=r"^rows.jsonl:10: tags.recipe: another, but rows.jsonl:2 has a recipe: images made in"
@@ -349,10 +339,9 @@ def test_several_models_lack_different_cells() -> None:
 def test_another_benchmark(hoicli: Hoicli, tmp_path: Path) -> None:
     values = {"mist": [30.0, 20.0, 10.0], "jpeg": [35.0, 30.0, 25.0]}
     path = written(tmp_path / "rows.jsonl", grid_rows(values, tags={}))
-    refused = hoicli("robust", "--corruption", "rohoi", path)
-    assert refused.code == 1
-    assert "the model lacks 57 of 61 cells" in refused.err
-    assert "(there is mist)" in refused.err
+    said = refusal(hoicli("robust", "--corruption", "rohoi", path))
+    assert "the model lacks 57 of 61 cells" in said
+    assert "(there is mist)" in said
     chosen = hoicli("robust", path)
     assert chosen.err == ("hoicli: averaging over 2 corruptions and severities 1, 2, 3: RoHOI has 20, at 1 to 5\n")
     assert whole(parsed(chosen.out), "mri") == mri(values)
@@ -455,10 +444,7 @@ def test_a_bad_row_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, bad: Row, m
     rows = grid_rows(falling(), tags={})
     path = written(tmp_path / "rows.jsonl", rows)
     path.write_text(path.read_text() + json.dumps({**row(20.0, "jpeg", 1), **bad}) + "\n")
-    result = hoicli("robust", path)
-    assert (result.code, result.out) == (1, "")
-    assert result.err.count("\n") == 1
-    assert result.err.startswith(f"{path}:102: {message}")
+    assert refusal(hoicli("robust", path)).startswith(f"{path}:102: {message}")
     skipped = hoicli("robust", "--on-error", "skip", path)
     good = hoicli("robust", written(tmp_path / "good.jsonl", rows)).out
     assert (skipped.code, skipped.out) == (0, good.replace("|version:", "|skipped:1|version:"))

@@ -20,9 +20,8 @@ from hoicli.io.streams import Line
 from hoicli.robustness.masking_levels import EPSILON, LEVELS, Epoch, decisions, read_epochs
 from hoicli.robustness.masks import blacken, chosen_boxes, mask_rectangle, masks_of, random_shares
 from hoicli.robustness.pixelation import block_of, pixelate
-from tests.support.project import FIXTURES, Hoicli, parsed, written
+from tests.support.project import FIXTURES, Hoicli, Record, parsed, refusal, saved, written
 
-Record = dict[str, Any]
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 IMAGES = FIXTURES / "robust" / "images"
 SCENES = FIXTURES / "robust" / "ground_truth.jsonl"
@@ -153,9 +152,8 @@ def test_masked_images(hoicli: Hoicli, out: Path) -> None:
     other = run(hoicli, "--ratio", "high", "--seed", "1", SCENES)
     assert [record["masks"] for record in other] != [record["masks"] for record in records]
     run(hoicli, "--ratio", "clean", "--images", IMAGES, "--save-images", out, SCENES)
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == {
-        path.name: path.read_bytes() for path in IMAGES.iterdir()
-    }
+    plain = {path.name: path.read_bytes() for path in IMAGES.iterdir()}
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == plain
 
 
 def test_rectangles_need_no_image(hoicli: Hoicli) -> None:
@@ -201,10 +199,9 @@ def test_a_bad_record_is_one_clear_line(
     record = json.loads(SCENES.read_text().splitlines()[0])
     lines = [{**record, "image_id": "bad", **change}, {**record, "file_name": "good.png"}]
     path = written(tmp_path / "r.jsonl", lines)
-    result = hoicli("mask", "--images", images, "--save-images", out, path)
-    assert (result.code, result.out) == (1, "")
-    assert result.err.count("\n") == 1
-    assert result.err.startswith(f"{path}:1: {message.replace('IMAGES', str(images))}")
+    assert refusal(hoicli("mask", "--images", images, "--save-images", out, path)).startswith(
+        f"{path}:1: {message.replace('IMAGES', str(images))}"
+    )
     assert list(out.iterdir()) == []
     skipped = hoicli("mask", "--images", images, "--save-images", out, "--on-error", "skip", path)
     assert (skipped.code, skipped.out.count("\n")) == (0, 1)
@@ -228,9 +225,8 @@ def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path, out: Path) -> N
     path = written(tmp_path / "r.jsonl", [record, again])
     result = hoicli("mask", "--images", IMAGES, "--save-images", out, path)
     assert (result.code, result.out, list(out.iterdir())) == (1, "", [])
-    assert result.err.startswith(
-        f"{path}:2: file_name: image 'scene_01.png' is at {path}:1 already; keep one line a file"
-    )
+    said = f"image 'scene_01.png' is at {path}:1 already; keep one line a file"
+    assert result.err.startswith(f"{path}:2: file_name: {said}")
     skipped = hoicli("mask", "--images", IMAGES, "--save-images", out, "--on-error", "skip", path)
     assert (skipped.code, skipped.out.count("\n")) == (0, 1)
     assert skipped.err.startswith(f"hoicli: skipped 1 line; the first: {path}:2: file_name: ")
@@ -253,10 +249,8 @@ def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path, out: Path) -> N
     ],
 )
 def test_a_wrong_call(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:
-    result = hoicli("mask", *arguments, SCENES)
-    assert (result.code, result.out) == (2, "")
-    assert result.err.startswith(f"hoicli: {message}")
-    assert result.err.count("\n") == 1
+    said = refusal(hoicli("mask", *arguments, SCENES), 2)
+    assert f"{said}\n".startswith(f"hoicli: {message}")
 
 
 # Random pixelation
@@ -381,10 +375,8 @@ scores = st.lists(st.tuples(st.integers(0, 3), halvable), max_size=12)
 @given(scores, st.randoms(), st.floats(0.01, 2))
 def test_neither_order_nor_scale_decides(pairs: list[tuple[int, float]], shuffle: random.Random, factor: float) -> None:
     epochs = history(*pairs)
-    lines = [
-        Line("e", number, orjson.dumps({"epoch": epoch.epoch, "severity": epoch.level, "score": epoch.score}))
-        for number, epoch in enumerate(epochs, start=1)
-    ]
+    told = [{"epoch": epoch.epoch, "severity": epoch.level, "score": epoch.score} for epoch in epochs]
+    lines = [Line("e", number, orjson.dumps(record)) for number, record in enumerate(told, start=1)]
     shuffle.shuffle(lines)
     assert read_epochs(lines) == epochs
     made = decisions(epochs)
@@ -398,8 +390,7 @@ def test_neither_order_nor_scale_decides(pairs: list[tuple[int, float]], shuffle
 
 
 def test_the_filter(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = tmp_path / "epochs.jsonl"
-    path.write_text("")
+    path = saved(tmp_path / "epochs.jsonl", "")
     start = hoicli("curriculum", path)
     assert json.loads(start.out)["severity"] == "clean"
     assert json.loads(start.out)["epoch"] == 0
@@ -439,8 +430,5 @@ def test_the_filter(hoicli: Hoicli, tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_epoch_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, line: str, message: str) -> None:
-    path = tmp_path / "epochs.jsonl"
-    path.write_text('{"epoch": 1, "severity": "clean", "score": 10}\n' + line + "\n")
-    result = hoicli("curriculum", path)
-    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
-    assert result.err.startswith(f"{path}:2: {message.format(path=path)}")
+    path = saved(tmp_path / "epochs.jsonl", '{"epoch": 1, "severity": "clean", "score": 10}\n' + line + "\n")
+    assert refusal(hoicli("curriculum", path)).startswith(f"{path}:2: {message.format(path=path)}")

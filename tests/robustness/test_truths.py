@@ -13,9 +13,8 @@ from tests.robustness.test_rows import SIGNATURE, Row, falling, gather, grid_row
 
 
 def test_the_corruptions_that_move_boxes_are_those_that_say_where_to() -> None:
-    assert {name: row.moves for name, row in CORRUPTIONS.items()} == {
-        name: effect.motion is not None for name, effect in EFFECTS.items()
-    }
+    moving = {name: effect.motion is not None for name, effect in EFFECTS.items()}
+    assert {name: row.moves for name, row in CORRUPTIONS.items()} == moving
 
 
 def signed(truths: Mapping[tuple[str, int], str], model: str = "") -> list[Row]:

@@ -65,10 +65,8 @@ def test_lower_is_better_where_it_is() -> None:
     rows = [row(model, value, protocol="shoe", metric="gt_miss_rate") for model, value in (("a", 3.0), ("b", 2.0))]
     table, _ = arrange_by_layout(rows, LAYOUTS["shoe"], Showing())
     assert table.best == {(1, 1)}
-    gains = [
-        row(model, value, protocol="diag", metric="delta_mAP", oracle="duplicate")
-        for model, value in (("a", 3.0), ("b", 2.0))
-    ]
+    duplicates = {"protocol": "diag", "metric": "delta_mAP", "oracle": "duplicate"}
+    gains = [row(model, value, **duplicates) for model, value in (("a", 3.0), ("b", 2.0))]
     assert not arrange_by_layout(gains, LAYOUTS["diagnose"], Showing())[0].best, "it is not known which is better"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project import EIGHT, Hoicli
+from tests.support.project import EIGHT, GT, PREDICTIONS, Hoicli
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_two_units_of_a_metric_are_refused(hoicli: Hoicli, tmp_path: Path) -> No
 
 def test_latex_of_eval_is_the_same_table(hoicli: Hoicli, tmp_path: Path) -> None:
     asked = ("--protocol", "hico,hico-ko", "--metric", "mean_max_recall")
-    pair = ("--gt", EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl", *asked)
+    pair = ("--gt", GT, PREDICTIONS, *asked)
     text = hoicli("eval", *pair, "--tag", "model=m", "--format", "latex").out
     (tmp_path / "rows.jsonl").write_text(hoicli("eval", *pair, "--tag", "model=m").out)
     made = hoicli("table", "--format", "latex", tmp_path / "rows.jsonl")

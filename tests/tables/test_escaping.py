@@ -168,8 +168,5 @@ def test_latex(text: str) -> None:
 def test_html(text: str) -> None:
     page = Text(printed(rows_of(text), "html"))
     assert {tag for tag, _ in page.tags} == {"table", "thead", "tbody", "tr", "th", "td"}
-    cells = [
-        visible(cell)
-        for cell in (f"n{text}", "model", f"k{text}", "protocol", f"s{text}", f"m{text}", text, f"p{text}")
-    ]
+    cells = list(map(visible, (f"n{text}", "model", f"k{text}", "protocol", f"s{text}", f"m{text}", text, f"p{text}")))
     assert "".join(page.texts).replace("\n", "") == "".join([*cells, "1.50"])

@@ -67,10 +67,8 @@ def test_n_stands_below_the_lines_that_share_it() -> None:
 
 
 def test_marks_stay_with_their_lines_beside_those_of_n() -> None:
-    rows = [
-        row("full", 1.0, oracle="none", signature="protocol:x"),
-        row("full", 2.0, oracle="missed_gt", n=2, signature="protocol:x|labels:derived"),
-    ]
+    derived = row("full", 2.0, oracle="missed_gt", n=2, signature="protocol:x|labels:derived")
+    rows = [row("full", 1.0, oracle="none", signature="protocol:x"), derived]
     (table,) = tables_of(rows)
     assert [table.lines[line][1] for line, _ in table.marks] == ["missed_gt"]
 

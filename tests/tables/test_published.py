@@ -120,10 +120,8 @@ def test_every_figure_is_on_one_line_of_its_paper(name: str, source: str, file: 
     lines = (PAPERS / file).read_text(encoding="utf-8").splitlines()
     for model, numbers in printed(name, source).items():
         called = model.split(" (")[0].split("-")[0]
-        assert any(
-            called in found and all(re.search(rf"(?<![\d.]){number}0*(?!\d)", found) for number in numbers)
-            for found in lines
-        ), model
+        whole = [rf"(?<![\d.]){number}0*(?!\d)" for number in numbers]
+        assert any(called in found and all(re.search(one, found) for one in whole) for found in lines), model
 
 
 @pytest.mark.skipif(not PAPERS.is_dir(), reason="needs the papers' texts")

@@ -128,9 +128,8 @@ def test_the_papers_m_on_vcoco_is_taken(hoicli: Hoicli, tmp_path: Path) -> None:
     )
     rows = [json.loads(line) for line in result.out.splitlines()]
     assert whole(rows, "mri") == mri(falling(32))
-    assert {row["signature"] for row in rows} == {
-        f"protocol:vcoco-s2|of:mAP/24|grid:rohoi|recipe:a recipe|version:{__version__}"
-    }
+    settings = f"of:mAP/24|grid:rohoi|recipe:a recipe|version:{__version__}"
+    assert {row["signature"] for row in rows} == {f"protocol:vcoco-s2|{settings}"}
     assert hoicli("robust", "--protocol", "vcoco-s2", "--subset", "24", path).err == ""
 
 

@@ -89,9 +89,8 @@ def test_heads_sort_a_page(hoicli: Hoicli, rows: Path, tmp_path: Path) -> None:
         def pressed(head: str) -> tuple[str, str | None]:
             """What a press of a head makes of the order, and of what the head says."""
             page.get_by_role("button", name=head, exact=True).click()
-            return "".join(page.locator("tbody th").all_inner_texts()), page.locator("th[aria-sort]").get_attribute(
-                "aria-sort"
-            )
+            heads = page.locator("tbody th").all_inner_texts()
+            return "".join(heads), page.locator("th[aria-sort]").get_attribute("aria-sort")
 
         assert pressed("Rare") == ("cdba", "descending")
         assert pressed("Rare") == ("bdca", "ascending")  # what has no value stays last

@@ -85,8 +85,9 @@ def test_at_most_two_paragraphs_of_notes() -> None:
     assert table.marks == {(0, 0): "*1*3", (1, 0): "*2*3", (HEAD, 3): "*1"}
     for notation, before in (("table", "*"), ("md", r"\*")):
         below = write_table(table, notation)
-        not_ranked = f"{before}1 made with protocol:upt; {before}2 copied\n"
-        assert f"not ranked with the others, however high: {not_ranked}" in below
+        assert (
+            f"not ranked with the others, however high: {before}1 made with protocol:upt; {before}2 copied\n" in below
+        )
         assert f"\nall of them; {before}3 by hand\n" in below
     assert r"however high: $^{1}$ made with protocol:upt; $^{2}$ copied}" in write_table(table, "latex")
     csv = write_table(replace(TABLE, notes=notes, marks=marks), "csv").splitlines()
