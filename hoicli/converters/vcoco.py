@@ -32,7 +32,7 @@ LOST_OBJECT = "roles whose object has no valid box (the role is taken as empty)"
 Action = tuple[str, tuple[int, ...]]
 """An action and the annotation ids that fill its roles, 0 for none."""
 
-_NUMBERS = re.compile(rb"[\d.e+\s]+")
+_NUMBERS = re.compile(rb"\s*\d[\d.e+\s]*")
 
 
 def is_vsrl(source: Source) -> bool:

@@ -130,6 +130,10 @@ class Views:
         themselves. If a slice does not apply to a protocol that is `named` (None: all are), `UsageError` is raised;
         other protocols go without that slice, and a note says so."""
         protocols = list(protocols)
+        whole_image = [protocol.name for protocol in protocols if protocol.whole_image]
+        if whole_image and self.thresholds.values:
+            problem = "classifies whole images, without boxes, at no threshold; leave one of the two out"
+            raise UsageError(f"{arg('iou')}: {whole_image[0]} {problem}")
         for slice_ in self.of_data:
             if without := [protocol.name for protocol in protocols if not slice_applies(slice_, protocol)]:
                 problem = (

@@ -163,6 +163,7 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
     ("content", "message"),
     [
         (b"", "no predictions in it"),
+        (b" \n", "no predictions in it"),
         (
             b'{"image_id": "x", "boxes": [], "labels": [], "hois": []}\n',
             "1: image_id: 'x' is not in the ground truth (which names images as 'HICO_test2015_00000001'); ",

@@ -227,7 +227,7 @@ GATE = ("--fail-if-worse",)
 @pytest.mark.parametrize("words", [(), ("--per-class",), ("--iou", "0.3")])
 def test_recall_is_told_and_a_row_beside_the_classes(hoicli: Hoicli, words: tuple[str, ...]) -> None:
     done = hoicli("compare", "--gt", GT, "--bootstrap", 0, "--no-errors", *words, PREDICTIONS, OTHER)
-    assert "(mean max recall 2.00 to 1.83)" in done.err
+    assert "mean max recall 2.00 to 1.83)" in done.err
     assert any(row["metric"] == "mean_max_recall" for row in parsed(done.out)) == ("--per-class" in words)
     assert ("(hico, IoU 0.3: 1.94 to 1.75)" in done.err) == ("--iou" in words)
 

@@ -121,6 +121,9 @@ def test_boxes_are_not_asked_of_whole_images(hoicli: Hoicli, images: tuple[str, 
         more = [golden("hico_preds.jsonl.gz")] if command == "compare" else []
         refused = hoicli(command, "--gt", boxes, path, *more)
         assert (refused.code, "labels or scores of whole images, without boxes" in refused.err) == (1, True), command
+    at_threshold = hoicli("eval", "--iou", "0.5", "--protocol", "hico-image", "--gt", *images)
+    assert (at_threshold.code, at_threshold.out) == (2, "")
+    assert "hico-image classifies whole images" in at_threshold.err
     refused = hoicli("match", "--protocol", "hico-image", "--gt", *images)
     assert (refused.code, "whole images, without boxes to match" in refused.err) == (2, True)
 
