@@ -110,8 +110,8 @@ def nearest(name: str, names: Collection[str], *, least: float = 0.6) -> list[st
 
     candidates = [candidate for candidate in names if len(candidate) <= LONGEST_LIKE]
     spellings = dict.fromkeys((name, name.lower()))
-    found = (get_close_matches(spelling, candidates, n=1, cutoff=least) for spelling in spellings)
-    return next(filter(None, found), [])
+    similar = (get_close_matches(spelling, candidates, n=1, cutoff=least) for spelling in spellings)
+    return next(filter(None, similar), [])
 
 
 def did_you_mean(name: str, names: Collection[str], otherwise: str = "") -> str:

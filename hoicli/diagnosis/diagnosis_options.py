@@ -52,9 +52,10 @@ def count_no_interaction(protocol: Protocol) -> Protocol:
     """Return a protocol that also counts the no_interaction classes, as a view of its own, for diagnosing by both in
     one pass. Raises `UsageError` if the dataset has no such classes."""
     if not protocol.drop_no_interaction:
-        drawn, is_counted = "draws both without and with no_interaction", NO_INTERACTION in protocol.changed
+        is_counted = NO_INTERACTION in protocol.changed
         problem = f"leave out {arg('with_no_interaction')}" if is_counted else f"{protocol.dataset} has no such classes"
-        raise UsageError(f"{arg('plot_kind', 'no-interaction')}: {drawn}; {problem}")
+        option = arg("plot_kind", "no-interaction")
+        raise UsageError(f"{option}: draws both without and with no_interaction; {problem}")
     changed, view = (*protocol.changed, NO_INTERACTION), (NO_INTERACTION, *protocol.view)
     return replace(protocol, drop_no_interaction=False, changed=changed, view=view)
 

@@ -73,10 +73,11 @@ def call_by_group(call: Callable[[Values], Any], values: Values) -> Result | Rec
         return Records(_iterate_records(results), piped=first.piped)
     of_groups = list(results)
     _print_notes({result.name: result.notes for result in of_groups})
+    above_of_groups = ([f"{result.name}: {sentence}" for sentence in result.above] for result in of_groups)
     return Result(
-        [row for result in of_groups for row in result.rows or ()],
+        list(chain.from_iterable(result.rows or () for result in of_groups)),
         hint=first.hint,
-        above=[f"{result.name}: {sentence}" for result in of_groups for sentence in result.above],
+        above=list(chain.from_iterable(above_of_groups)),
         failed=_failure_of_groups(of_groups),
         readable=first.readable,
     )

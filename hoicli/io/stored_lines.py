@@ -63,10 +63,13 @@ class StoredLines:
         for file, of_file in groupby(numbers, key=self._file.__getitem__):
             source = self._inputs[file]
             with source.open_unbuffered() as opened:
-                for number in of_file:
-                    opened.seek(self._start[number])
-                    data = opened.read(self._length[number]) or b""
-                    if len(data) < self._length[number]:
-                        problem = "changed while it was read: it has become shorter; run again"
-                        raise DataError(problem, place=source.name, code="unreadable")
-                    yield Line(source.name, self._number[number], data.removeprefix(MARK))
+                yield from (self._read_line(opened, source.name, number) for number in of_file)
+
+    def _read_line(self, opened: io.RawIOBase, name: str, number: int) -> Line:
+        """Return the line with a number. opened, name: its input."""
+        opened.seek(self._start[number])
+        data = opened.read(self._length[number]) or b""
+        if len(data) < self._length[number]:
+            problem = "changed while it was read: it has become shorter; run again"
+            raise DataError(problem, place=name, code="unreadable")
+        return Line(name, self._number[number], data.removeprefix(MARK))

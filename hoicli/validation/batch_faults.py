@@ -148,8 +148,10 @@ def _triplet_faults(batch: Checked, vocabulary: Vocabulary | None, *, scored: bo
     yield cases("subject-is-object", batch.subject == batch.object, lambda hoi, _: f": boxes[{hoi['subject']}] is both")
     if vocabulary is not None and not vocabulary.roles:  # with roles, a verb may have any object
         names, place = batch.classes
-        known = [name for name in names if name.verb in vocabulary.verb_ids and name.label in vocabulary.object_ids]
-        no_classes = {name for name in known if (name.verb, name.label) not in vocabulary.interaction_ids}
+        in_vocabulary = [
+            name for name in names if name.verb in vocabulary.verb_ids and name.label in vocabulary.object_ids
+        ]
+        no_classes = {name for name in in_vocabulary if (name.verb, name.label) not in vocabulary.interaction_ids}
         is_no_class = np.array([name in no_classes for name in names], dtype=bool)[place]
         yield cases("no-such-interaction", is_no_class, lambda hoi, labels: f": {_triplet_text(hoi, labels)}")
 

@@ -176,7 +176,7 @@ class SpokenVerbs:
     def _leave_asides(self, parts: _Parts, object_: str | None) -> _Parts:
         """Return the words behind a verb without those that say only with which part of the body, by what means or
         where in the air something is done: "scratches behind the ears of", "dries with a towel"."""
-        kept: _Parts = []
+        parts_left: _Parts = []
         is_aside = False
         for prepositions, nouns in parts:
             prepositions = prepositions[1:] if is_aside and prepositions[:1] == ["of"] else prepositions
@@ -184,8 +184,8 @@ class SpokenVerbs:
             if is_aside:  # "up off the ground" leaves "up"
                 prepositions, nouns = prepositions[:-1], []
             if prepositions or nouns:
-                kept.append((prepositions, nouns))
-        return kept
+                parts_left.append((prepositions, nouns))
+        return parts_left
 
     def _is_aside(self, preposition: str, nouns: Sequence[str], object_: str | None) -> bool:
         """Return whether a preposition and nouns behind a verb change nothing: a part of the body, "in the air", "with"
@@ -201,8 +201,9 @@ class SpokenVerbs:
 
     def _is_of_body(self, noun: str) -> bool:
         """Return whether a noun is a part of the body by its first sense."""
-        senses = [sense for base in self._wordnet.forms(noun, "n")[:1] for sense in self._wordnet.senses(base, "n")[:1]]
-        return any(part_of(self._wordnet, sense) == "body" for sense in senses)
+        bases = self._wordnet.forms(noun, "n")
+        senses = self._wordnet.senses(bases[0], "n") if bases else []
+        return bool(senses) and part_of(self._wordnet, senses[0]) == "body"
 
     def _may_have(self, label: str | None, object_: str | None) -> bool:
         """Return whether the dataset has a verb with an object; so it may with one that none of its interactions has,
