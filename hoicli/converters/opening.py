@@ -20,7 +20,7 @@ import orjson
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import Progress
-from hoicli.io.opened_files import FIRST, MARK, file_kind, open_input, parts_of
+from hoicli.io.opened_files import FIRST, MARK, NO_SUCH_FILE, file_kind, open_input, parts_of
 from hoicli.io.streams import LONGEST_LINE, File, Input, Spool
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
@@ -67,6 +67,8 @@ class Opening:
         are converted together, since some formats consist of several files. Raises `DataError` as `convert` does, and
         `UsageError` if a format was named but no path is a file, or if a path is given twice."""
         files = list(chain.from_iterable(parts_of(path) for path in paths))
+        if self.image_list not in (None, "-") and not os.path.exists(self.image_list):
+            raise DataError(NO_SUCH_FILE, place=self.image_list, code="no-such-file")
         repeated = next((path for path in files if files.count(path) > 1), None)
         if repeated is not None:
             raise UsageError(f"{repeated} is given twice; keep one")

@@ -142,6 +142,8 @@ def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str
     except UnicodeEncodeError:
         raise UsageError(f"{arg('tag', ', '.join(tags))}: no UTF-8, so no row can hold it; write it in UTF-8") from None
     tags_found = dict(tag.split("=", 1) for tag in tags)
+    if len(tags_found) < len(tags):
+        raise UsageError(f"{arg('tag', ', '.join(tags))}: one name has two values; keep one")
     reserved = [key for key in tags_found if key in ROW_KEYS or key in taken]
     if reserved:
         raise UsageError(

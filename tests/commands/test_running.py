@@ -219,6 +219,7 @@ def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content:
             "hoicli: claim: give the numbers as one word: 30.33/21.10/33.09\n",
         ),
         (("eval", "--tag", "model"), "hoicli: --tag model: write key=value, for example --tag model=cdn\n"),
+        (("eval", "--tag", "a=b", "--tag", "a=c"), "hoicli: --tag a=b, a=c: one name has two values; keep one\n"),
         (("eval", "--top-k", "0"), "hoicli: --top-k 0: give a whole number of at least 1\n"),
         (
             ("eval", "--gt", "-", "-"),

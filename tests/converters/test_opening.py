@@ -416,3 +416,8 @@ def test_what_a_package_prints_is_no_data(added: str, hoicli: Hoicli, tmp_path: 
     assert (result.code, result.out.count("\n")) == (0, 1)
     assert "welcome\n" in result.err
     assert "reading\n" in result.err
+
+
+def test_a_list_of_images_must_be_there_even_if_no_file_needs_it(hoicli: Hoicli) -> None:
+    result = hoicli("eval", "--gt", GT, "--image-list", "none.txt", PREDICTIONS)
+    assert (result.code, result.err) == (1, "none.txt: no such file; check the path\n")
