@@ -48,7 +48,7 @@ def suggest_option(
     text_of = {parameter.name: parameter.text for parameter in parameters}
     if typed in _NOTATIONS and "format" in text_of:
         return f"{arg('format', _NOTATIONS[typed])} may be meant"
-    alike = nearest(typed, text_of, least=0.8)
+    alike = nearest(typed, text_of, lowest_ratio=0.8)
     meant = _same_meaning(typed, text_of) or next(iter(alike), None) or _same_words(typed, text_of)
     if meant is None and (commands := commands_with(typed)):
         return f"{', '.join(f'hoicli {command}' for command in commands)} {'has' if len(commands) == 1 else 'have'} it"
