@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import chain
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from math import isfinite
 from typing import Any
 
