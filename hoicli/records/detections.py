@@ -147,8 +147,10 @@ def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool)
     """Return the fields of `Detections`, except the image's id, by name. arrays: what the caller gave, names or ids,
     and perhaps `box_format` and `size`. Raises `DataError` that names the argument for a wrong shape or type, or a
     number that is no id. `_is_sound` checks values."""
-    nulls = bool(vocabulary.roles)  # V-COCO: labels, objects and roles may be missing
-    _check_names(arrays, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)  # the last is `score`
+    has_roles = bool(vocabulary.roles)  # V-COCO: labels, objects and roles may be missing
+    _check_names(
+        arrays, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], has_roles=has_roles
+    )  # the last is `score`
     boxes = box_corners(box_array(arrays["boxes"]), arrays.get("box_format") or "xyxy", arrays.get("size"))
     columns = {
         "boxes": boxes,
@@ -190,13 +192,13 @@ def _is_sound(detections_made: Detections, vocabulary: Vocabulary, *, scored: bo
     return bool(fits.all())
 
 
-def _check_names(arrays: Mapping[str, Any], of_triplets: Sequence[str], *, nulls: bool) -> None:
-    """Raise `DataError` for an argument that is missing or unknown. nulls: whether there may be a `role`."""
+def _check_names(arrays: Mapping[str, Any], of_triplets: Sequence[str], *, has_roles: bool) -> None:
+    """Raise `DataError` for an argument that is missing or unknown. has_roles: whether there may be a `role`."""
     needed = ("boxes", "labels", *of_triplets)
     for name in needed:
         if arrays.get(name) is None:
             raise DataError(f"missing; an image has {', '.join(needed)}, empty where there are none", field=name)
-    known_names = (*needed, "role") if nulls else needed
+    known_names = (*needed, "role") if has_roles else needed
     for name, value in arrays.items():
         if value is not None and name not in (*known_names, "box_format", "size"):
             raise DataError(f"not of this ground truth or dataset; there are {', '.join(known_names)}", field=name)
