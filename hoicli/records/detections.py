@@ -77,13 +77,13 @@ class Detections:
     def either(self, other: Detections) -> Detections | None:
         """Return one of two, whatever their order, if they are the same but for rounding; None if not."""
         for column in fields(self)[1:]:  # all but the image's id
-            own, others = getattr(self, column.name), getattr(other, column.name)
-            if own.shape != others.shape:
+            values, others = getattr(self, column.name), getattr(other, column.name)
+            if values.shape != others.shape:
                 return None
-            is_measured = own.size and column.name in ("boxes", "score")
-            tolerance = NOISE * max(np.abs(own).max(), np.abs(others).max()) if is_measured else 0
+            is_measured = values.size and column.name in ("boxes", "score")
+            tolerance = NOISE * max(np.abs(values).max(), np.abs(others).max()) if is_measured else 0
             with np.errstate(over="ignore"):  # of numbers that are far apart
-                if not (np.abs(own - others) <= tolerance).all():
+                if not (np.abs(values - others) <= tolerance).all():
                     return None
         return min(self, other, key=lambda detections_: (detections_.score.tolist(), detections_.boxes.tolist()))
 

@@ -100,7 +100,7 @@ class Benchmark:
         return cls(expand_groups(corruptions), tuple(sorted(set(map(int, severities)))))
 
 
-def grids(
+def build_grids(
     gathering: Gathering, benchmark: Benchmark, *, unit: str | None = None, allow_missing: bool = False
 ) -> tuple[list[Grid], list[str]]:
     """Return (a grid for each model, by name; remarks for the user). unit: "percent" or "fraction", which overrules

@@ -22,7 +22,7 @@ from hoicli.errors import DataError
 from hoicli.io.streams import Line
 from hoicli.records.parsing import dump
 from hoicli.robustness.gathering import Gathering
-from hoicli.robustness.grids import Benchmark, Grid, grids
+from hoicli.robustness.grids import Benchmark, Grid, build_grids
 from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
 from hoicli.robustness.robustness_rows import rank_grids, robustness_rows
 from hoicli.tables.row_files import parse_result_row
@@ -76,7 +76,7 @@ def gather(
     gathering = Gathering(**choice)
     for line in lines(rows):
         gathering.add(parse_result_row(line))
-    return grids(gathering, Benchmark(), unit=unit, allow_missing=allow_missing)
+    return build_grids(gathering, Benchmark(), unit=unit, allow_missing=allow_missing)
 
 
 def results(hoicli: Hoicli, *arguments: object) -> list[Row]:
@@ -235,7 +235,7 @@ def test_neither_order_nor_shards_change_a_byte(shuffle: random.Random, shards: 
         for number, part in enumerate(parts):
             for line in lines(part, f"{number}.jsonl"):
                 gathering.add(parse_result_row(line))
-        return b"".join(map(dump, robustness_rows(rank_grids(grids(gathering, Benchmark())[0]))))
+        return b"".join(map(dump, robustness_rows(rank_grids(build_grids(gathering, Benchmark())[0]))))
 
     expected = bytes_of([rows])
     mixed = [
