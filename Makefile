@@ -69,7 +69,8 @@ pictures: $(VENV)/.ready
 	@PATH="$(abspath $(BIN)):$$PATH" sh docs/pictures/make.sh
 
 bench: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps imagecorruptions 'setuptools<81'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	  imagecorruptions 'setuptools<81' pycocotools faster-coco-eval hotcoco
 	$(BIN)/python -m tests.bench $(BENCH)
 
 dist: $(VENV)/.ready

@@ -101,16 +101,16 @@ MOST_LIKE, LONGEST_LIKE = 2_000, 60
 the square of their length."""
 
 
-def nearest(name: str, names: Collection[str], *, least: float = 0.6) -> list[str]:
+def nearest(name: str, names: Collection[str], *, lowest_ratio: float = 0.6) -> list[str]:
     """Return a list of the known name that is spelt most like `name`; [] if none is similar, or if there are too many
-    or too long names to compare. names: the known ones. least: difflib's ratio from which names are similar."""
+    or too long names to compare. names: the known ones. lowest_ratio: of difflib, from which names are similar."""
     if len(name) > LONGEST_LIKE or len(names) > MOST_LIKE:
         return []
     from difflib import get_close_matches
 
     candidates = [candidate for candidate in names if len(candidate) <= LONGEST_LIKE]
     spellings = dict.fromkeys((name, name.lower()))
-    similar = (get_close_matches(spelling, candidates, n=1, cutoff=least) for spelling in spellings)
+    similar = (get_close_matches(spelling, candidates, n=1, cutoff=lowest_ratio) for spelling in spellings)
     return next(filter(None, similar), [])
 
 

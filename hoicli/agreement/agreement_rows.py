@@ -136,26 +136,27 @@ class _Rows:
         return self.row(metric, subset, value, n, unit, rule, **more, **interval)
 
     def rows_among_raters(self, *, pairs: bool) -> Iterator[Row]:
-        """Yield how well people agree with each other; without people, models. pairs: also each pair's kappa."""
-        values, levels = self.values, self.settings.levels
+        """Yield how well people agree with each other, or models if no people rated. pairs: also each pair's kappa."""
+        values = self.values
         rater_pairs = list(combinations(range(len(self.raters)), 2))
         # The `n` of rows: pairs of raters that have a kappa, items that both rated, or items rated twice or more.
         kappa = coefficients.kappa
-        defined = sum(coefficients.value_of(kappa, values[:, pair]) is not None for pair in rater_pairs)
-        yield self.measure_row("qwk", "mean", defined, "kappa", coefficients.mean_kappa, values)
+        pairs_with_kappa = sum(coefficients.value_of(kappa, values[:, pair]) is not None for pair in rater_pairs)
+        yield self.measure_row("qwk", "mean", pairs_with_kappa, "kappa", coefficients.mean_kappa, values)
         for pair in rater_pairs if pairs else ():
-            raters, pair_values = [self.raters[number] for number in pair], values[:, pair]
+            raters = [self.raters[number] for number in pair]
+            pair_values = values[:, pair]
             shared_items = int((~np.isnan(pair_values).any(axis=1)).sum())
             yield self.measure_row("qwk", ",".join(raters), shared_items, "kappa", kappa, pair_values, raters=raters)
-        paired = int(((~np.isnan(values)).sum(axis=1) >= 2).sum())
+        items_rated_twice = int(((~np.isnan(values)).sum(axis=1) >= 2).sum())
         for level in coefficients.LEVELS:
             alpha = partial(coefficients.alpha, level=level)
-            yield self.measure_row("alpha", level, paired, "alpha", alpha, values, level=level)
+            yield self.measure_row("alpha", level, items_rated_twice, "alpha", alpha, values, level=level)
         # AC1 and AC2 are of levels: they are not defined if any rating is a fraction.
         whole_levels = np.full_like(values, np.nan) if (values % 1 > 0).any() else values
         for metric, weights in coefficients.WEIGHTS.items():  # ac1 and ac2: without weights, and with quadratic ones
-            measure = partial(coefficients.gwet, levels=levels, quadratic=metric == "ac2")
-            yield self.measure_row(metric, weights, paired, "ac", measure, whole_levels, fewest=1)
+            measure = partial(coefficients.gwet, levels=self.settings.levels, quadratic=metric == "ac2")
+            yield self.measure_row(metric, weights, items_rated_twice, "ac", measure, whole_levels, fewest=1)
         deviation, standard_error, items = coefficients.variability(values)
         for metric, value in (("within_sd", deviation), ("se", standard_error)):
             yield self.row(metric, "humans" if self.people else "models", value, items, "levels")

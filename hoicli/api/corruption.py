@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hoicli.commands.corrupt import choose_cells, require_libraries
 from hoicli.corruption.catalogue import SEVERITIES, Recipe, expand_groups
-from hoicli.corruption.recipes import chosen_recipe
+from hoicli.corruption.recipes import choose_recipe
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.interface.command import wrap_for_python
 from hoicli.interface.option_values import names_of, texts_of
@@ -62,7 +62,7 @@ def corrupt(
 
     Raises `DataError` for another kind of array, `UsageError` for an unknown name or severity, or without OpenCV."""
     require_libraries()
-    chosen = chosen_recipe(recipe, [name], argument="name")
+    chosen = choose_recipe(recipe, [name], argument="name")
     if severity not in SEVERITIES:
         raise UsageError(f"{arg('severity', severity)}: give a whole number from 1 to 5")
     pixels = _read_pixels(image, "image")
@@ -100,7 +100,7 @@ def corrupt_grid(
     for a record without an id."""
     require_libraries("corrupt_grid")
     names = expand_groups(names_of(corruption))
-    chosen = chosen_recipe(recipe, [name for name in names if name != "all"])
+    chosen = choose_recipe(recipe, [name for name in names if name != "all"])
     cells = choose_cells(names, names_of(texts_of(severity)), chosen)
     if boxes not in ("moved", "kept"):
         raise UsageError(f"{arg('boxes', boxes)}: choose moved or kept")

@@ -106,8 +106,7 @@ class Evaluator:
         Arrays may be NumPy's, lists, or anything with `__array__` or DLPack, such as torch's tensors, also on a GPU;
         they are copied. Raises `DataError` that names the image, the argument and the index."""
         arrays = {"boxes": boxes, "labels": labels, "subject": subject, "object": object, "verb": verb, "score": score}
-        arrays |= {"box_format": box_format, "size": size}
-        arrays |= {"role": role, "interaction": interaction}
+        arrays |= {"box_format": box_format, "size": size, "role": role, "interaction": interaction}
         try:
             name = _image_name(image_id)
             if name not in self._truth.position:

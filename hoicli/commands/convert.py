@@ -127,11 +127,11 @@ def convert(
     from hoicli.io.memory import no_garbage_collection
     from hoicli.io.messages import Progress
     from hoicli.records.intake import policy_of
-    from hoicli.wordnet.lexicon import choose
+    from hoicli.wordnet.lexicon import use_wordnet
 
     if list_:
         return instead(_list_formats())
-    choose(None)  # words are looked up in the embedded WordNet, whichever an earlier call from Python used
+    use_wordnet(None)  # words are looked up in the embedded WordNet, whichever an earlier call from Python used
     if source is None:
         listed = "(hoicli convert --list shows the formats)"
         raise UsageError(f"convert: give a PATH to convert, or - for stdin {listed}")

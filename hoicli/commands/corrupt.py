@@ -97,12 +97,12 @@ def corrupt_records(
         preview: Draw one image, clean and with these corruptions at these severities, to -o FILE (.png, .jpg).
         list_: List the corruptions, also those of installed packages, with their constants and the source of each.
     """
-    from hoicli.corruption.recipes import chosen_recipe
+    from hoicli.corruption.recipes import choose_recipe
 
     names = expand_groups(names_of(corruption) or ["all"])
     if list_:
         return instead(_list_corruptions(os.fspath(recipe), names))
-    constants = chosen_recipe(os.fspath(recipe), [name for name in names if name != "all"])
+    constants = choose_recipe(os.fspath(recipe), [name for name in names if name != "all"])
     # cells: (corruption, severity) of each version of an image
     cells = choose_cells(names, names_of(texts_of(severity) or "all"), constants)
     _note_hidden_plugins(names)
@@ -202,14 +202,14 @@ def _list_corruptions(recipe_name: str, names: Sequence[str]) -> Result:
     """Return the rows of --list, a recipe's corruptions with their constants, those of installed packages among them;
     print notes where these come from, and which of a package cannot be listed. names: of --corruption; "all" lists
     every one."""
-    from hoicli.corruption.recipes import chosen_recipe
+    from hoicli.corruption.recipes import choose_recipe
     from hoicli.io.plugins import names as plugin_names
 
-    recipe = chosen_recipe(recipe_name, [name for name in names if name != "all"])
+    recipe = choose_recipe(recipe_name, [name for name in names if name != "all"])
     for name in plugin_names("corruptions"):
         _note_hidden_plugins([name])
         try:
-            recipe = chosen_recipe(recipe_name, [*recipe.owners, name])
+            recipe = choose_recipe(recipe_name, [*recipe.owners, name])
         except UsageError as error:
             note(str(error))
     rows, short_rows = [], []  # tables have the short ones, without the long columns

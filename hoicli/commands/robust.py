@@ -69,8 +69,7 @@ def robust(
     from hoicli.interface.inputs import lines
     from hoicli.records.intake import policy_of
     from hoicli.robustness.gathering import RECIPE_TAG, Gathering, gather
-    from hoicli.robustness.grids import Benchmark, Grid
-    from hoicli.robustness.grids import grids as grids_of
+    from hoicli.robustness.grids import Benchmark, Grid, build_grids
     from hoicli.robustness.robustness_rows import draw, rank_grids, robustness_rows, tables
 
     benchmark = Benchmark.from_options(names_of(corruption), names_of(severity))
@@ -87,12 +86,14 @@ def robust(
     results: list[Row] = []
     remarks: dict[str, list[str]] = {}
     for values, gathering in gatherings.items():
-        of_group, remarks[gathering.group] = grids_of(gathering, benchmark, unit=unit, allow_missing=allow_missing)
-        if len(of_group) > 1 and "model" in tags:
-            raise UsageError(f"{arg('tag', 'model')}: would merge the rows of {len(of_group)} models; leave it out")
-        of_group = rank_grids(of_group)
-        results += robustness_rows(of_group, tags=tags)
-        grids += [replace(grid, model=" ".join(filter(None, [grid.model, *values]))) for grid in of_group]
+        group_grids, remarks[gathering.group] = build_grids(
+            gathering, benchmark, unit=unit, allow_missing=allow_missing
+        )
+        if len(group_grids) > 1 and "model" in tags:
+            raise UsageError(f"{arg('tag', 'model')}: would merge the rows of {len(group_grids)} models; leave it out")
+        group_grids = rank_grids(group_grids)
+        results += robustness_rows(group_grids, tags=tags)
+        grids += [replace(grid, model=" ".join(filter(None, [grid.model, *values]))) for grid in group_grids]
     for remark in collapse_notes(remarks):
         note(remark)
     return Result(

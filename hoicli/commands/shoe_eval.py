@@ -100,7 +100,7 @@ def shoe_eval(
     from hoicli.shoe.scores import evaluation_rows
     from hoicli.shoe.settings import ShoeOptions
     from hoicli.shoe.shoe_evaluation import Evaluation
-    from hoicli.wordnet.lexicon import choose
+    from hoicli.wordnet.lexicon import use_wordnet
 
     gt, dataset_name = require_truth(gt, "shoe-eval"), text_of(dataset)
     tables = similarities_or_table(sim, "shoe-eval")
@@ -125,7 +125,7 @@ def shoe_eval(
     resampling = Resampling.from_rounds(bootstrap, seed)
     tags, inputs = tags_of(tag, *shoe_options.tags), Inputs(dataset_name, shared, within="hico", gt=gt)
     stream = inputs.predictions(predictions)
-    choose(text_of(wordnet))  # the WordNet in use from here on
+    use_wordnet(text_of(wordnet))
     evaluation = Evaluation(inputs.truth(gt), tables, shoe_options, inputs.policy, dataset=dataset_name or "hico")
     done = evaluation.run(stream)
     rows = list(evaluation_rows(done, tags, resampling, per_class=per_class))

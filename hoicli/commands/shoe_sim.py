@@ -91,7 +91,7 @@ def shoe_sim(
         price: The price of a million input and output tokens, for --dry-run.
     """
     from hoicli.interface.inputs import Inputs, lines, streams_of
-    from hoicli.wordnet.lexicon import choose
+    from hoicli.wordnet.lexicon import use_wordnet
 
     dataset_name = text_of(dataset)
     inputs = Inputs(dataset_name, shared, within="hico", gt=gt)
@@ -136,7 +136,7 @@ def shoe_sim(
         endpoint = Endpoint(base_url or "http://localhost/v1", os.environ.get(KEY_NAME, "").strip() or None)
 
     # the pairs to rate, then their ratings: by --check none, offline all at once, or one by one as models answer
-    choose(text_of(wordnet))  # the WordNet in use from here on
+    use_wordnet(text_of(wordnet))
     from hoicli.shoe.rating import PairLines, TableWork, dataset_pairs, evaluation_pairs, missing_rows, rate
 
     offline = None if backend == "llm" else backend

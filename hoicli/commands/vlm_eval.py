@@ -95,7 +95,7 @@ def vlm_eval(
     from hoicli.vlm.referring import needed_pairs as pairs_needed
     from hoicli.vlm.result_files import grounding, measure_grounding, read_results, referring, task_in
     from hoicli.vlm.task_scores import Measured
-    from hoicli.wordnet.lexicon import choose
+    from hoicli.wordnet.lexicon import use_wordnet
 
     task_options: dict[str, dict[str, object]] = {
         "choice": {"questions": questions},
@@ -133,7 +133,7 @@ def vlm_eval(
     elif task == "ground":
         measured = measure_grounding(read_results(sources, policy, grounding), released=released)
     else:
-        choose(None)  # the embedded WordNet, whatever another call in this process chose
+        use_wordnet(None)  # the embedded WordNet, whatever another call in this process chose
         phrases = read_results(sources, policy, referring)
         if needed:
             pairs = pairs_needed(read_senses(phrases, text_of(dataset)))

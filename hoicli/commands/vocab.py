@@ -137,10 +137,10 @@ def vocab(
 def _senses(labels: list[str], wordnet: str | None, vocabulary: Vocabulary) -> list[dict[str, Any]]:
     """Return the rows of --senses: each WordNet sense of each label. Print a note of labels without any. wordnet:
     another WordNet than the embedded one, as --wordnet names it."""
-    from hoicli.wordnet.lexicon import choose
+    from hoicli.wordnet.lexicon import use_wordnet
     from hoicli.wordnet.sense_rows import sense_rows
 
-    choose(wordnet)
+    use_wordnet(wordnet)
     senses_by_label = {label: list(sense_rows(label, vocabulary)) for label in labels}
     if unknown := [label for label, rows in senses_by_label.items() if not rows]:
         first_labels = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")

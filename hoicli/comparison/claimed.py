@@ -158,11 +158,11 @@ class Tried:
 
 
 def settings_tried(protocols: Sequence[Protocol], nms: Sequence[str], top_k: Sequence[int]) -> list[Protocol]:
-    """Return each protocol with each combination of filters, as a view of it that is matched with these filters.
+    """Return a view of each protocol for each combination of filters, which is matched with these filters.
 
-    nms: thresholds of pair NMS to try, besides none. top_k: how many best triplets of an image to keep, besides all; a
-    number that a protocol's own cap does not exceed is left out for it, since it removes nothing."""
-    all_filters = dict.fromkeys(  # each once
+    nms: thresholds of pair NMS to try, besides none. top_k: how many best triplets of an image to keep, besides all;
+    one that reaches a protocol's own cap is left out for it, since it removes nothing."""
+    all_filters = dict.fromkeys(  # each once: the user may name 0.7 and 0.70
         Filters.from_options(k, threshold, allow_uncounted=False)
         for threshold, k in product((None, *nms), (None, *top_k))
     )

@@ -201,8 +201,10 @@ def _mean_rows(
     the results of the baseline and of the model."""
     for first, second in zip(before.means, after.means, strict=True):
         members = before.members[first.subset]
-        rounds = paired.differences(partial(Rounds.means, members=members, unannotated=lists.unannotated))
-        change = difference(first.ap, second.ap, *rounds, lists.images_of_truth(members), largest=1.0)
+        subset_mean = partial(Rounds.means, members=members, unannotated=lists.unannotated)
+        resamples, swaps = paired.differences(subset_mean)
+        images = lists.images_of_truth(members)
+        change = difference(first.ap, second.ap, resamples, swaps, images, largest=1.0)
         yield difference_row("mAP_diff", {"subset": first.subset}, change, first.classes, last_keys)
 
 

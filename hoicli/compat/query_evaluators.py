@@ -247,13 +247,11 @@ def check_images(preds: Any, gts: Any) -> None:
 
 
 def name_images(gts: Sequence[Outputs]) -> list[str]:
-    """Return a name for each image: its `filename`, or its place in the list if a name is missing or comes twice."""
+    """Return a name for each image: its `filename`; if any of these is missing or comes twice, numbers from 0."""
     names = [str(gt.get("filename", "")) if isinstance(gt, Mapping) else "" for gt in gts]
-    return (
-        names
-        if all(map(str.strip, names)) and len(set(names)) == len(names)
-        else [str(place) for place in range(len(gts))]
-    )
+    if all(map(str.strip, names)) and len(set(names)) == len(names):
+        return names
+    return list(map(str, range(len(gts))))
 
 
 def read_outputs(

@@ -148,15 +148,14 @@ class Context:
         """Return the label of subjects in formats that do not label them: the first of the dataset's `subjects`."""
         return self.vocabulary.subjects[0]
 
-    def drop(self, reason: str, place: str, count: int = 1, word: str = "", said: str = "") -> None:
-        """Count what is left out of the result. reason: in the plural; word: one that the summary quotes; said: a
-        longer text that --left-out has in its place."""
+    def drop(self, reason: str, place: str, count: int = 1, word: str = "", long_text: str = "") -> None:
+        """Count what is left out of the result. reason: in the plural; word: one that the summary quotes; long_text:
+        what --left-out has in its place."""
         total, first = self.dropped.get(reason, (0, place))
         self.dropped[reason] = (total + count, first)
         if self.left_out_file:
-            self.left_out.append(
-                {"place": place, "reason": reason, "count": count, "said": said or word.replace("_", " ")}
-            )
+            text = long_text or word.replace("_", " ")
+            self.left_out.append({"place": place, "reason": reason, "count": count, "said": text})
         if word:
             self.dropped_words.setdefault(reason, Counter())[quote_word(word)] += count
 

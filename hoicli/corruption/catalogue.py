@@ -125,12 +125,12 @@ class Corruption:
 
     def __post_init__(self) -> None:
         """Check the fields. Raises `DeclarationError` that names the corruption and the field."""
-        wanted = f"give {len(SEVERITIES)} levels with a value of each constant"
+        levels_text = f"give {len(SEVERITIES)} levels with a value of each constant"
         check_row(
             f"corruption {self.name}",
             ("family", self.family in FAMILIES, f"{self.family!r}; choose {', '.join(FAMILIES)}"),
-            ("levels", not self.levels or self._is_complete(self.levels), wanted),
-            ("published", not self.published or self._is_complete(self.published), wanted),
+            ("levels", not self.levels or self._is_complete(self.levels), levels_text),
+            ("published", not self.published or self._is_complete(self.published), levels_text),
             ("source", self.source, "say why the levels are so"),
         )
 

@@ -38,7 +38,7 @@ LARGEST = 1 << 20
 """The most bytes of a recipe's file."""
 
 
-def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corruption") -> Recipe:
+def choose_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corruption") -> Recipe:
     """Return the recipe that `--recipe` names, extended by the wanted corruptions of other packages.
 
     text: the name of a built-in recipe, or the path of a file. names: the wanted corruptions. A built-in recipe takes
@@ -58,11 +58,7 @@ def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corr
         if name not in CORRUPTIONS and name not in owners:
             added = added_corruption(name)
             if added is None:
-                suggestion = did_you_mean(name, CORRUPTIONS, "hoicli corrupt --list shows them")
-                akin = [each for each in CORRUPTIONS if name.lower() in each.split("_")]  # of a word such as blur
-                if len(akin) > 1:
-                    suggestion = f"choose one of {', '.join(akin)}"
-                raise UsageError(f"{arg(argument, name)}: no corruption; {suggestion}")
+                raise UsageError(f"{arg(argument, name)}: no corruption; {_suggest_corruption(name)}")
             owners[name] = added.owner
             added_levels = added.corruption.published if text == IMAGENET_C else added.corruption.levels
             if text in RECIPES and added_levels:
@@ -72,6 +68,14 @@ def chosen_recipe(text: str, names: Iterable[str] = (), *, argument: str = "corr
             problem = f"recipe {recipe.name} has no constants for it, only for {names_text}"
             raise UsageError(f"{arg(argument, name)}: {problem}")
     return recipe._replace(levels=levels, owners=owners)
+
+
+def _suggest_corruption(name: str) -> str:
+    """Return the end of a message about an unknown corruption."""
+    with_word = [corruption for corruption in CORRUPTIONS if name.lower() in corruption.split("_")]  # blur, for one
+    if len(with_word) > 1:
+        return f"choose one of {', '.join(with_word)}"
+    return did_you_mean(name, CORRUPTIONS, "hoicli corrupt --list shows them")
 
 
 def read_recipe(path: str) -> Recipe:

@@ -159,12 +159,12 @@ def read_protocol(path: str, vocabulary: Vocabulary, rows: Mapping[str, Protocol
     path: the file, or the name under which the package adds it. rows: the dataset's published protocols by name, which
     the file may say it is `like`. Signatures state a digest of what the protocol computes, or the package with its
     version. Raises `DataError` that names the file and the field, `UsageError` if it is of another dataset."""
-    record, bad = record_of(path), _error_maker(path)
+    record, make_error = record_of(path), _error_maker(path)
     dataset = record.get("dataset", vocabulary.name)
     if dataset in DATASETS and dataset != vocabulary.name:
         raise UsageError(f"{arg('protocol', path)}: of {dataset}, not {vocabulary.name}; name protocols of one dataset")
-    row = _make_protocol(record, vocabulary, rows, bad)
-    _check_together(row, vocabulary, bad)
+    row = _make_protocol(record, vocabulary, rows, make_error)
+    _check_together(row, vocabulary, make_error)
     # `changed` is what signatures state besides the name: here `row:` with the package, or with the digest.
     if not path.endswith(ENDING) and (added := plugin("protocols", path)):
         return replace(row, changed=(("row", added.owner),))
@@ -198,33 +198,35 @@ def _file_fields() -> dict[str, Field[Any]]:
 def record_of(path: str) -> Record:
     """Return the JSON object of a protocol file, or the one that another installed package adds under this name. Its
     field names, `name`, `like`, and the type of `dataset` are checked; `DataError` says what is wrong."""
-    bad = _error_maker(path)
+    make_error = _error_maker(path)
     if path.endswith(ENDING):
         record = read_object(path, "protocol", "a few fields", limit=LARGEST)
     else:
         added = plugin("protocols", path)
         if added is None or not isinstance(added.value, Mapping):
-            raise bad("hoicli.protocols", "the entry point must name a dict, with the fields of a protocol's file")
+            raise make_error(
+                "hoicli.protocols", "the entry point must name a dict, with the fields of a protocol's file"
+            )
         record = {**added.value, "name": path}
     field_names = ["like", *_file_fields()]
     for name in record:
         if name not in field_names:
             meant = did_you_mean(name, field_names, f"the fields are {', '.join(field_names)}")
-            raise bad(short(name).strip('"'), f"there is no such field; {meant}")
+            raise make_error(short(name).strip('"'), f"there is no such field; {meant}")
     if "name" not in record:
-        raise bad("name", "missing; rows and signatures name the protocol by it")
+        raise make_error("name", "missing; rows and signatures name the protocol by it")
     name = record["name"]
     if type(name) is not str or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,39}", name) or name == "all":
-        raise bad("name", "must be a word of at most 40 letters, digits, _ . + -")
+        raise make_error("name", "must be a word of at most 40 letters, digits, _ . + -")
     if name in PROTOCOLS:
-        raise bad("name", f"{name} is the published protocol; a file needs a name of its own")
+        raise make_error("name", f"{name} is the published protocol; a file needs a name of its own")
     like = record.get("like")
     if "like" in record and (type(like) is not str or like not in PROTOCOLS):
-        raise bad("like", f"{short(like)} is no protocol; choose from {', '.join(PROTOCOLS)}")
+        raise make_error("like", f"{short(like)} is no protocol; choose from {', '.join(PROTOCOLS)}")
     if "like" not in record and "grid" not in record:
-        raise bad("grid", f"missing; say which protocol it is like, or a grid: {', '.join(GRIDS)}, {EVERY}")
+        raise make_error("grid", f"missing; say which protocol it is like, or a grid: {', '.join(GRIDS)}, {EVERY}")
     if type(record.get("dataset", "")) is not str:
-        raise bad("dataset", f"{short(record['dataset'])}: must be a string")
+        raise make_error("dataset", f"{short(record['dataset'])}: must be a string")
     return dict(record)
 
 
@@ -239,79 +241,85 @@ def dataset_of(path: str) -> str:
     return str(dataset)
 
 
-def _make_protocol(record: Record, vocabulary: Vocabulary, rows: Mapping[str, Protocol], bad: MakeError) -> Protocol:
+def _make_protocol(
+    record: Record, vocabulary: Vocabulary, rows: Mapping[str, Protocol], make_error: MakeError
+) -> Protocol:
     """Return the protocol that the object of a file describes: the one in `rows` that it is `like`, if it names one,
     with the file's fields in place of that one's."""
     file_fields, like = _file_fields(), record.get("like")
-    values = {name: _check_value(file_fields[name], value, bad) for name, value in record.items() if name != "like"}
+    values = {
+        name: _check_value(file_fields[name], value, make_error) for name, value in record.items() if name != "like"
+    }
     values["dataset"] = vocabulary.name
     if like is None:
         return Protocol(
             **{"title": "no published protocol", "source": "a file", "roles": bool(vocabulary.roles), **values}
         )
     if like not in rows:
-        raise bad("like", f"{like} is not of {vocabulary.name}; choose from {', '.join(rows)}")
+        raise make_error("like", f"{like} is not of {vocabulary.name}; choose from {', '.join(rows)}")
     return replace(rows[like], **{"title": f"like {like}", "source": "a file", "remark": "", **values})
 
 
-def _check_value(field: Field[Any], value: Any, bad: MakeError) -> Any:
-    """Return the value of one field as `Protocol` has it (arrays become tuples, numbers floats). Raises the error that
-    `bad` makes if its type or range is wrong; `_check_together` checks what fields have to do with each other."""
+def _check_value(field: Field[Any], value: Any, make_error: MakeError) -> Any:
+    """Return the value of one field as `Protocol` has it (arrays become tuples, numbers floats). Raises an error
+    of `make_error` if its type or range is wrong; `_check_together` checks what fields have to do with each other."""
     name = field.name
     if name == "grid":
-        return _check_grid(value, bad)
+        return _check_grid(value, make_error)
     if name.endswith("_shift"):
         if type(value) is not list or len(value) != 4 or not all(is_number(x) and abs(x) <= 100 for x in value):
-            raise bad(name, "must be four numbers, added to x1, y1, x2, y2: [0, 0, 1, 1]")
+            raise make_error(name, "must be four numbers, added to x1, y1, x2, y2: [0, 0, 1, 1]")
         return tuple(map(float, value))
     if name == "threshold":
         if not is_number(value) or not 0 < value <= 1:
-            raise bad(name, f"{short(value)} is no IoU; give a number above 0, at most 1")
+            raise make_error(name, f"{short(value)} is no IoU; give a number above 0, at most 1")
         return float(value)
     if name in ("triplets_per_image", "predictions_per_class"):
         if value is not None and (type(value) is not int or not 1 <= value <= 1_000_000_000):
-            raise bad(name, f"{short(value)}: must be a whole number of at least 1, or null for no limit")
+            raise make_error(name, f"{short(value)}: must be a whole number of at least 1, or null for no limit")
         return value
     if name == "subsets":
         if type(value) is not list or not all(type(item) is str for item in value) or len(set(value)) < len(value):
-            raise bad(name, "must be an array of different names of the dataset's subsets")
+            raise make_error(name, "must be an array of different names of the dataset's subsets")
         return tuple(value)
     if name == "union_margin":
         if not is_number(value) or not 0 <= value <= 1:
-            raise bad(name, f"{short(value)}: must be a number from 0 to 1, added to the union of two boxes")
+            raise make_error(name, f"{short(value)}: must be a number from 0 to 1, added to the union of two boxes")
         return float(value)
     if name == "images" and value not in COUNTED_IMAGES:
-        raise bad(name, f"{short(value)}: choose {', '.join(COUNTED_IMAGES)}")
+        raise make_error(name, f"{short(value)}: choose {', '.join(COUNTED_IMAGES)}")
     # the other fields are flags or texts, as their default is; those without a default are texts
     expected_type = type("" if field.default is MISSING else field.default)
     if type(value) is not expected_type:
-        raise bad(name, f"{short(value)}: must be {'true or false' if expected_type is bool else 'a string'}")
+        raise make_error(name, f"{short(value)}: must be {'true or false' if expected_type is bool else 'a string'}")
     if expected_type is str and not (len(value) <= 1000 and value.isprintable()):
-        raise bad(name, "must be a line of at most 1,000 printable characters")
+        raise make_error(name, "must be a line of at most 1,000 printable characters")
     return value
 
 
-def _check_grid(value: Any, bad: MakeError) -> tuple[float, ...]:
+def _check_grid(value: Any, make_error: MakeError) -> tuple[float, ...]:
     """Return the recall values at which precision is read, from the name of a grid or a list of values; () if the area
-    under the whole curve is taken (EVERY). Raises the error that `bad` makes for anything else."""
+    under the whole curve is taken (EVERY). Raises the error that `make_error` makes for anything else."""
     if type(value) is str and value in (*GRIDS, EVERY):
         return GRIDS.get(value, EVERY_RECALL)
     is_list = type(value) is list and 1 <= len(value) <= MOST_POINTS and all(map(is_number, value))
     if not is_list or value != sorted(set(value)) or not 0 <= value[0] <= value[-1] <= 1:
         points = f"1 to {MOST_POINTS:,} recall values from 0 to 1, ascending, each once"
-        raise bad("grid", f"must be {', '.join(GRIDS)}, {EVERY}, or an array of {points}")
+        raise make_error("grid", f"must be {', '.join(GRIDS)}, {EVERY}, or an array of {points}")
     return tuple(map(float, value))
 
 
-def _check_together(row: Protocol, vocabulary: Vocabulary, bad: MakeError) -> None:
-    """Raise the error that `bad` makes if a field means nothing for the dataset, or does not go with another field."""
+def _check_together(row: Protocol, vocabulary: Vocabulary, make_error: MakeError) -> None:
+    """Raise an error of `make_error` if a field means nothing for the dataset, or does not go with another field."""
     for name, subsets, choices in (
         ("classes", [row.classes] if row.classes else [], list(vocabulary.subsets)),
         ("subsets", row.subsets, ["full", *vocabulary.groups, *vocabulary.subsets]),
     ):
         for subset in subsets:
             if subset not in choices:
-                raise bad(name, f"{vocabulary.name} has no {short(subset)}; it has {', '.join(choices) or 'none'}")
+                raise make_error(
+                    name, f"{vocabulary.name} has no {short(subset)}; it has {', '.join(choices) or 'none'}"
+                )
     roles = bool(vocabulary.roles)
     for name, fits in (
         ("person_first", roles),
@@ -324,4 +332,4 @@ def _check_together(row: Protocol, vocabulary: Vocabulary, bad: MakeError) -> No
     ):
         if getattr(row, name) and not fits:
             why = _TOGETHER.get(name, f"means nothing for {vocabulary.name}")
-            raise bad(name, f"{why}; leave it out")
+            raise make_error(name, f"{why}; leave it out")

@@ -63,7 +63,7 @@ def tables(measured: Measured) -> Iterator[Record]:
             "mAP by protocol and subset",
             [head.replace("_", "-") for head in table.heads],
             lines,
-            names=table.names,
+            names=table.name_columns,
             above=[words.replace("_", " ") for words in table.above],
             notes=[f"{mark} {text}" for mark, text in table.notes],
         )

@@ -73,7 +73,7 @@ def plot_diagnosis(
         title = _title_with_model("mAP gained by fixing errors", next(iter(deltas)) if len(deltas) == 1 else "")
         add_title(ax, title, title_width)
         _add_compositions(figure, grid[1], compositions_shown, title_width)
-        counts_shown = chain.from_iterable(shown["counts"].items() for shown in compositions_shown.values())
+        counts_shown = chain.from_iterable(composition["counts"].items() for composition in compositions_shown.values())
         present = {name for name, counts in counts_shown if any(counts)}
         add_legend(
             figure,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, product
 from pathlib import Path
@@ -77,6 +77,12 @@ class Overlay:
     layers: Sequence[Layer]
     file_name: str | None = None
     boxes: Sequence[Box] = ()
+
+    def pairs_with_inks(self) -> Iterator[tuple[str, Pair]]:
+        """Yield each pair after the colour to draw it in."""
+        for layer in self.layers:
+            for pair in layer.pairs:
+                yield layer.ink, pair
 
 
 def image_file(folder: Path | None, file_name: object) -> Path | None:
@@ -151,17 +157,17 @@ def draw_overlay(overlay: Overlay, picture: Image | None, longest: int) -> Image
         canvas.paste(picture.resize(size, Image.Resampling.LANCZOS), (0, 0))
     pen = ImageDraw.Draw(canvas)
     stroke = max(2, round(max(size) / 320))
-    pairs = [(layer, pair) for layer in overlay.layers for pair in layer.pairs]
-    for layer, pair in pairs:  # the subject's box, and the object's dashed one with a line to it
+    pairs = list(overlay.pairs_with_inks())
+    for ink, pair in pairs:  # the subject's box, and the object's dashed one with a line to it
         subject = _scale_box(pair.subject, scale, size)
-        _rectangle(pen, subject, layer.ink, stroke)
+        _rectangle(pen, subject, ink, stroke)
         if pair.object is not None:
             object_ = _scale_box(pair.object, scale, size)
-            _rectangle(pen, object_, layer.ink, stroke, dash=5 * stroke)
-            _link(pen, subject, object_, layer.ink, stroke)
+            _rectangle(pen, object_, ink, stroke, dash=5 * stroke)
+            _link(pen, subject, object_, ink, stroke)
     occupied: list[Place] = []
-    for number, (layer, pair) in enumerate(pairs, start=1):  # numbers after all boxes, so that no box covers one
-        _put_number(pen, number, _scale_box(pair.subject, scale, size), size, layer.ink, font, occupied)
+    for number, (ink, pair) in enumerate(pairs, start=1):  # numbers after all boxes, so that no box covers one
+        _put_number(pen, number, _scale_box(pair.subject, scale, size), size, ink, font, occupied)
     return stack([canvas, _caption(overlay, size[0], font, at_hand=picture is not None)])
 
 
@@ -297,20 +303,21 @@ def _caption(overlay: Overlay, width: int, font: Any, *, at_hand: bool) -> Image
     number. at_hand: whether the image's file was there; if not, the caption says so."""
     from PIL import Image, ImageDraw
 
-    pen = ImageDraw.Draw(Image.new("RGB", (1, 1)))  # to measure texts before the strip's height is known
-    pairs = [(layer.ink, pair) for layer in overlay.layers for pair in layer.pairs]
-    left, line_height = 8 + _number_width(pen, len(pairs), font), _line_height(font)
-    texts = [_join_labels(pen, pair.labels, font, width - left - 4) for _, pair in pairs]
-    line_count = 1 + sum(map(len, texts))
+    ruler = ImageDraw.Draw(Image.new("RGB", (1, 1)))  # measures texts before the strip's height is known
+    pairs = list(overlay.pairs_with_inks())
+    labels_left = 8 + _number_width(ruler, len(pairs), font)
+    lines_of_pairs = [_join_labels(ruler, pair.labels, font, width - labels_left - 4) for _, pair in pairs]
+    line_count = 1 + sum(map(len, lines_of_pairs))
+    line_height = _line_height(font)
     caption = Image.new("RGB", (width, line_count * line_height + 2 * len(pairs) + 6), PAGE)
     pen = ImageDraw.Draw(caption)
     name = overlay.image_id + ("" if at_hand else " (image not at hand)")
     pen.text((4, 2), fit_text(pen, name, font, width - 8), fill="#000000", font=font)
     top = 4 + line_height
-    for number, ((ink, _), lines) in enumerate(zip(pairs, texts, strict=True), start=1):
+    for number, ((ink, _), lines) in enumerate(zip(pairs, lines_of_pairs, strict=True), start=1):
         _draw_number(pen, number, (4, top), ink, font)
         for line in lines:
-            pen.text((left, top + 1), line, fill="#000000", font=font)
+            pen.text((labels_left, top + 1), line, fill="#000000", font=font)
             top += line_height
         top += 2
     return caption

@@ -145,8 +145,8 @@ class Inputs:
             if path is None:  # records or arrays in memory take the place of the stream of a file
                 place = name if len(streams_by_model) == 1 else f"{name}[{index}]"
                 items = self._held_lines(streams[index], place, scored=True)
-                held = Predictions([_held_name(streams[index], place)], lines_held=items)
-                streams_by_model[index] = held.with_name(model.model, tagged=model.tagged)
+                predictions = Predictions([_held_name(streams[index], place)], lines_held=items)
+                streams_by_model[index] = predictions.with_name(model.model, tagged=model.tagged)
         return streams_by_model
 
     def _held_lines(self, source: Any, name: str, *, scored: bool | None) -> Iterable[Line]:
@@ -222,15 +222,16 @@ def similarities_or_table(sim: Given | SimilarityTable | None, command: str) -> 
 
 
 def read_similarities(sim: Given, wordnet: Path | None, policy: ErrorPolicy) -> SimilarityTable | str:
-    """Return the table that --sim names, read for several evaluations, or the name of a backend. wordnet: the value of
-    --wordnet; policy: for bad lines. Raises as `similarities` does, and `DataError` for a bad table."""
+    """Return the table that --sim names, which all groups of --by share, or the name of a backend. wordnet: the value
+    of --wordnet, in use from then on; policy: for bad lines. Raises as `similarities` does, and `DataError` for a bad
+    table."""
     from hoicli.shoe.similarity_table import SimilarityTable
-    from hoicli.wordnet.lexicon import choose, open_wordnet
+    from hoicli.wordnet.lexicon import open_wordnet, use_wordnet
 
     tables = similarities(sim, "--by")
     if isinstance(tables, str):
         return tables
-    choose(text_of(wordnet))
+    use_wordnet(text_of(wordnet))
     return SimilarityTable.read(tables, policy, open_wordnet().canonical)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 from hoicli.errors import arg, nearest
 from hoicli.interface.options import Parameter
@@ -48,7 +49,7 @@ def suggest_option(
     text_of = {parameter.name: parameter.text for parameter in parameters}
     if typed in _NOTATIONS and "format" in text_of:
         return f"{arg('format', _NOTATIONS[typed])} may be meant"
-    alike = nearest(typed, text_of, least=0.8)
+    alike = nearest(typed, text_of, lowest_ratio=0.8)
     meant = _same_meaning(typed, text_of) or next(iter(alike), None) or _same_words(typed, text_of)
     if meant is None and (commands := commands_with(typed)):
         return f"{', '.join(f'hoicli {command}' for command in commands)} {'has' if len(commands) == 1 else 'have'} it"
@@ -61,8 +62,8 @@ def suggest_option(
 
 def _same_meaning(typed: str, text_of: Mapping[str, str]) -> str | None:
     """Return the option that has the meaning of the typed name, None if there is none. text_of: the help of each."""
-    groups = (names for names in _SAME_MEANING if typed in names)
-    return next((option for names in groups for option in names if option in text_of), None)
+    options = chain.from_iterable(names for names in _SAME_MEANING if typed in names)
+    return next((option for option in options if option in text_of), None)
 
 
 def _same_words(typed: str, text_of: Mapping[str, str]) -> str | None:

@@ -143,8 +143,9 @@ def atomic_folder(path: str) -> Iterator[Path]:
     A list of the files is written into it (LIST_OF_FILES). A folder that has other files than its list says is never
     replaced. If several processes write the same folder, some may get an error."""
     target = Path(path).resolve()
-    new, replaced = _temporary_path(target), _temporary_path(target)
-    with _remove_at_end(replaced), _remove_at_end(new), writable(path):
+    new = _temporary_path(target)
+    old_folder = _temporary_path(target)  # what the folder is called until the new one is in its place
+    with _remove_at_end(old_folder), _remove_at_end(new), writable(path):
         new.mkdir()
         yield new
         names = "".join(f"{name}\n" for name in sorted(_names_in(new)))
@@ -152,19 +153,19 @@ def atomic_folder(path: str) -> Iterator[Path]:
         _copy_mode_and_owner(new, target)
         with hold_signals():  # between the two renamings there is no folder under the name
             if target.exists():
-                if others_in(target):
+                if has_foreign_files(target):
                     problem = "other files were put into it meanwhile; move them, and run again"
                     raise DataError(problem, place=str(target), code="unwritable")
-                target.rename(replaced)
+                target.rename(old_folder)
             try:
                 new.rename(target)
             except OSError:
-                if replaced.exists():
-                    replaced.rename(target)  # put the old folder back
+                if old_folder.exists():
+                    old_folder.rename(target)  # put the old folder back
                 raise
 
 
-def others_in(folder: Path) -> bool:
+def has_foreign_files(folder: Path) -> bool:
     """Return whether a folder holds anything that `atomic_folder` did not write, or is none."""
     if not folder.is_dir():
         return True
@@ -319,7 +320,7 @@ def check_made_folder(path: str, option: str) -> None:
     target = Path(path)
     if target.exists() and not target.is_dir():
         raise UsageError(f"{option} {path}: is a file; give a folder", code="bad-output")
-    if target.is_dir() and others_in(target):
+    if target.is_dir() and has_foreign_files(target):
         problem = "there are other files in it, and the folder is replaced as a whole"
         raise UsageError(f"{option} {path}: {problem}; give a new folder, or an empty one", code="bad-output")
     try:

@@ -23,6 +23,6 @@ def rows_by_name(table: str, named_rows: Iterable[tuple[str, Row]]) -> dict[str,
 def check_row(row: str, *checks: tuple[str, object, str]) -> None:
     """Raise `DeclarationError`, which stops the import, for the first field of a row that is wrong. row: what messages
     call the row; checks: (the field, whether it is right, what it must be)."""
-    for field, is_right, wanted in checks:
+    for field, is_right, requirement in checks:
         if not is_right:
-            raise DeclarationError(f"{row}: {field}: {wanted}")
+            raise DeclarationError(f"{row}: {field}: {requirement}")

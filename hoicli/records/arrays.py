@@ -96,7 +96,8 @@ def read_integers(values: Any, field: str, meaning: str = "indices of boxes") ->
 def all_within(numbers: Ints, lowest: int, end: int) -> bool:
     """Return whether every number is at least `lowest` and less than `end`."""
     # one pass instead of two: read without its sign, a number below the lowest is larger than any end
-    return not numbers.size or int((numbers - lowest).view(np.uint64).max()) < end - lowest
+    unsigned = (numbers - lowest if lowest else numbers).view(np.uint64)
+    return not numbers.size or int(unsigned[unsigned.argmax()]) < end - lowest  # max() takes three times as long
 
 
 def check_range(numbers: Ints, count: int, field: str, meaning: str, *, lowest: int = 0) -> None:

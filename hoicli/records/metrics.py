@@ -70,8 +70,8 @@ class Metric:
     def __post_init__(self) -> None:
         """Raise `DeclarationError` for a row that does not say which values are better."""
         if self.better not in (HIGHER, LOWER, 0):
-            said = "say better=HIGHER or better=LOWER, or better=0 where neither is known"
-            raise DeclarationError(f"{self.name} in hoicli/records/metrics.py: {said}")
+            advice = "say better=HIGHER or better=LOWER, or better=0 where neither is known"
+            raise DeclarationError(f"{self.name} in hoicli/records/metrics.py: {advice}")
 
     def difference(self, **others: Any) -> Metric:
         """Return the declaration of `NAME_diff`, the difference between two models. others: fields to change."""

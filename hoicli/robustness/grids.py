@@ -62,16 +62,16 @@ class Grid:
     cells: Mapping[Cell, float]
     missing: tuple[Cell, ...]
 
-    def levels(
+    def values_by_corruption(
         self, *, corruption: str | None = None, family: str | None = None, severity: int | None = None
     ) -> dict[str, list[float]]:
         """Return the values of each corruption, by rising severity. With an argument, only those of this corruption, of
         this family of corruptions, or at this severity."""
-        values_by_corruption: dict[str, list[float]] = {}
+        values: dict[str, list[float]] = {}
         for (name, level), value in self.cells.items():
             if corruption in (None, name) and family in (None, family_of(name)) and severity in (None, level):
-                values_by_corruption.setdefault(name, []).append(value)
-        return values_by_corruption
+                values.setdefault(name, []).append(value)
+        return values
 
     @property
     def severities(self) -> list[int]:
@@ -100,7 +100,7 @@ class Benchmark:
         return cls(expand_groups(corruptions), tuple(sorted(set(map(int, severities)))))
 
 
-def grids(
+def build_grids(
     gathering: Gathering, benchmark: Benchmark, *, unit: str | None = None, allow_missing: bool = False
 ) -> tuple[list[Grid], list[str]]:
     """Return (a grid for each model, by name; remarks for the user). unit: "percent" or "fraction", which overrules
@@ -219,8 +219,8 @@ def _constant_remarks(complete_grids: Sequence[Grid]) -> list[str]:
     At 0 and 100 percent equal values are to be expected."""
     remarks = []
     for grid in complete_grids:
-        levels = grid.levels().items()
-        constant = [name for name, values in levels if len(values) > 1 and 0 < min(values) == max(values) < 100]
+        items = grid.values_by_corruption().items()
+        constant = [name for name, values in items if len(values) > 1 and 0 < min(values) == max(values) < 100]
         if constant:
             problem = f"has one value at all severities of {list_names(constant)}: the same predictions?"
             remarks.append(f"{_model_text(grid.model)} {problem}")

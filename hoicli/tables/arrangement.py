@@ -349,9 +349,9 @@ def _text_table(grid: _Grid, heads: Sequence[str], columns: Sequence[Head], cell
         [""] * len(heads) + above,
         [*heads, *(head for _, head in columns)],
         lines,
-        names=len(heads),
+        name_columns=len(heads),
         cites={line: row["cite"] for line, row in enumerate(grid.first_rows) if "cite" in row},
-        own_lines=published_lines if published_lines < len(lines) else 0,
+        first_own_line=published_lines if published_lines < len(lines) else 0,
     )
 
 
@@ -362,26 +362,24 @@ def _add_count_lines(table: TextTable, counts: Sequence[Sequence[str]]) -> TextT
     lines: list[Sequence[str]] = []
     new_lines: list[int] = []  # where each line of `table` now stands
     count_lines: list[int] = []
-    shared: Sequence[str] = []  # the numbers of the lines since the last line `n`
-    last = len(counts) - 1
-    for number, (line, line_counts) in enumerate(zip(table.lines, counts, strict=True)):
+    unknown = ["-"] * len(counts[0])
+    shared: Sequence[str] = unknown  # the numbers of the lines since the last line `n`
+    for line, line_counts, next_counts in zip(table.lines, counts, [*counts[1:], None], strict=True):
         new_lines.append(len(lines))
         lines.append(line)
-        shared = [new if old == "-" else old for old, new in zip(shared or line_counts, line_counts, strict=True)]
-        next_counts = counts[min(number + 1, last)]
-        differs = any(a != b and "-" not in (a, b) for a, b in zip(shared, next_counts, strict=True))
-        if number == last or differs:
-            if any(count != "-" for count in shared):
+        shared = [new if old == "-" else old for old, new in zip(shared, line_counts, strict=True)]
+        if next_counts is None or any(a != b and "-" not in (a, b) for a, b in zip(shared, next_counts, strict=True)):
+            if shared != unknown:
                 count_lines.append(len(lines))
-                lines.append(["n", *[""] * (table.names - 1), *shared])
-            shared = []
+                lines.append(["n", *[""] * (table.name_columns - 1), *shared])
+            shared = unknown
     # the heads and the groups above them have negative numbers as lines, which stay
     marks = {(line if line < 0 else new_lines[line], column): mark for (line, column), mark in table.marks.items()}
     best, second = ([(new_lines[line], column) for line, column in places] for places in (table.best, table.second))
     cites = {new_lines[line]: cite for line, cite in table.cites.items()}
     return replace(
-        table, lines=lines, marks=marks, best=best, second=second, cites=cites, own_lines=new_lines[table.own_lines],
-        count_lines=count_lines,
+        table, lines=lines, marks=marks, best=best, second=second, cites=cites,
+        first_own_line=new_lines[table.first_own_line], count_lines=count_lines,
     )  # fmt: skip
 
 

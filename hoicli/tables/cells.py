@@ -25,19 +25,19 @@ MARK = re.compile(r"\*[0-9]*")
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table as text. The first `names` columns name a line, the others hold values.
+    """A table as text. The first `name_columns` columns name a line, the others hold values.
 
     above: the groups over the heads; "" continues the group to the left. notes: (mark, text) of each note below the
     table. marks: the marks that follow the text at (line, column). paragraphs: how each paragraph of notes begins and
     how many notes it has; if empty, each note is a paragraph. settings: one line about what made the values. best,
     second: the (line, column) of the best and second-best values of each column. cites: the BibTeX key of a line.
-    own_lines: the first line below the published ones, 0 if there are none. count_lines: the lines that say over how
-    many cases the values above them are."""
+    first_own_line: the first line below the published ones, 0 if there are none. count_lines: the lines that say over
+    how many cases the values above them are."""
 
     above: Sequence[str]
     heads: Sequence[str]
     lines: Sequence[Sequence[str]]
-    names: int
+    name_columns: int
     notes: Sequence[tuple[str, str]] = ()
     marks: Mapping[Place, str] = field(default_factory=dict)
     paragraphs: Sequence[tuple[str, int]] = ()
@@ -45,7 +45,7 @@ class TextTable:
     best: Collection[Place] = ()
     second: Collection[Place] = ()
     cites: Mapping[int, str] = field(default_factory=dict)
-    own_lines: int = 0
+    first_own_line: int = 0
     count_lines: Collection[int] = ()
 
 

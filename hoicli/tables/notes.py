@@ -53,8 +53,8 @@ def add_notes(
         for place in places_of_marks(places[note]):
             marks[place] = marks.get(place, "") + mark
     # the group and head of each column of values, and the name of each line
-    columns = list(zip(spread(table.above), table.heads, strict=True))[table.names :]
-    lines = [" ".join(name for name in line[: table.names] if name != "-") for line in table.lines]
+    columns = list(zip(spread(table.above), table.heads, strict=True))[table.name_columns :]
+    lines = [" ".join(name for name in line[: table.name_columns] if name != "-") for line in table.lines]
     return replace(
         table,
         notes=[*marked_notes, *(("", note) for note in general)],
@@ -101,13 +101,13 @@ def _mark_placer(table: TextTable, rows: Collection[Place], mark_at: int) -> Cal
     rows: the places of all values (line and column of values, from 0). mark_at: the column of names that takes the mark
     of a line."""
     # For each column, the first column of its group: the last one up to it at which a group begins.
-    starts = (number if group or number == table.names else 0 for number, group in enumerate(table.above))
+    starts = (number if group or number == table.name_columns else 0 for number, group in enumerate(table.above))
     group_starts = list(accumulate(starts, max))
 
     def marks_over(place: Place) -> tuple[Place, Place, Place]:
         """Return where the marks of a value's whole line, group and column are printed."""
         line, column = place
-        return (line, mark_at), (ABOVE, group_starts[table.names + column]), (HEAD, table.names + column)
+        return (line, mark_at), (ABOVE, group_starts[table.name_columns + column]), (HEAD, table.name_columns + column)
 
     places_below: dict[Place, set[Place]] = {}  # the values of each line, group and column, by where its mark is
     for place in rows:
@@ -123,7 +123,7 @@ def _mark_placer(table: TextTable, rows: Collection[Place], mark_at: int) -> Cal
                 if places_below[mark] <= places_left and (mark[0] != ABOVE or table.above[mark[1]]):
                     places_left -= places_below[mark]
                     marks.append(mark)
-        return marks + sorted((line, column + table.names) for line, column in places_left)
+        return marks + sorted((line, column + table.name_columns) for line, column in places_left)
 
     return places_of_marks
 

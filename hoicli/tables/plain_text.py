@@ -77,7 +77,7 @@ def _column_blocks(table: TextTable, room: int) -> Iterator[list[int]]:
     if _room(widths) <= room:
         yield list(range(len(table.heads)))
         return
-    repeated = table.names if _room(widths[: table.names]) < room / 2 else min(table.names, 1)
+    repeated = table.name_columns if _room(widths[: table.name_columns]) < room / 2 else min(table.name_columns, 1)
     block = list(range(repeated))
     for column in range(repeated, len(table.heads)):
         is_too_wide = _room(_column_widths(take_columns(table, [*block, column]))) > room
@@ -93,7 +93,7 @@ def _column_widths(table: TextTable) -> list[int]:
     is made wider."""
     above, heads, lines = mark_texts(table, str)
     widths = [min(max(map(len, column)), _WIDEST) for column in zip(heads, *lines, strict=True)]
-    for at, span in group_spans(above, table.names):
+    for at, span in group_spans(above, table.name_columns):
         widths[at] += max(0, min(len(above[at]), _WIDEST) - _room(widths[at : at + span]))
     return widths
 
@@ -108,13 +108,13 @@ def _aligned_lines(table: TextTable, ink: Ink, *, ruled: bool = False) -> list[s
     rule stands below published lines and, if `ruled`, below the heads."""
     above, heads, body = mark_texts(table, str)
     widths = _column_widths(table)
-    spans = group_spans(above, table.names)
+    spans = group_spans(above, table.name_columns)
     rule = ink.faint + "-" * _room(widths) + ink.end
     lines = [_aligned_line(table, heads, widths)]
     if ruled:
         lines.append(rule)
     for number, texts in enumerate(body):
-        if number and number == table.own_lines:
+        if number and number == table.first_own_line:
             lines.append(rule)
         lines.append(_aligned_line(table, texts, widths, number, ink))
     if any(above):
@@ -130,7 +130,7 @@ def _aligned_line(
     cells = []
     for column, (text, width) in enumerate(zip(texts, widths, strict=True)):
         padding = " " * (width - len(text))
-        if column < table.names:
+        if column < table.name_columns:
             cells.append(text + padding)
             continue
         number, space, rest = text.partition(" ")

@@ -19,7 +19,7 @@ def rank_values(table: TextTable, cells: Mapping[Place, Value], senses: Sequence
     for (line, column), cell in cells.items():
         sense = senses[column]
         if sense is not None and cell.number is not None:
-            numbers.setdefault(column, {})[line, column + table.names] = cell.number * sense
+            numbers.setdefault(column, {})[line, column + table.name_columns] = cell.number * sense
     best: list[Place] = []
     second: list[Place] = []
     for number_by_place in numbers.values():

@@ -33,10 +33,10 @@ def texts_below(table: TextTable, mark: Callable[[str], str]) -> list[str]:
     return [*texts, table.settings] if table.settings else texts
 
 
-def group_spans(above: Sequence[str], names: int) -> list[tuple[int, int]]:
+def group_spans(above: Sequence[str], name_columns: int) -> list[tuple[int, int]]:
     """Return (first column, number of columns) of each group over the heads. above: the name of each column's group,
-    where "" continues the group to the left. names: how many columns name lines; each is a group by itself."""
-    starts = [number for number, text in enumerate(above) if text or number <= names]
+    where "" continues the group to the left. name_columns: how many columns name lines; each is a group by itself."""
+    starts = [number for number, text in enumerate(above) if text or number <= name_columns]
     return [(start, end - start) for start, end in zip(starts, [*starts[1:], len(above)], strict=True)]
 
 
@@ -45,7 +45,7 @@ def take_columns(table: TextTable, columns: Sequence[int]) -> TextTable:
     named, and keeps its mark, above the first column of it that is taken."""
     groups = spread(table.above)
     start_of: dict[int, int] = {}  # the column in which the group of each column begins
-    for start, span in group_spans(table.above, table.names):
+    for start, span in group_spans(table.above, table.name_columns):
         start_of |= dict.fromkeys(range(start, start + span), start)
     above: list[str] = []
     marks: dict[Place, str] = {}
@@ -66,7 +66,7 @@ def take_columns(table: TextTable, columns: Sequence[int]) -> TextTable:
         above=above,
         heads=[table.heads[column] for column in columns],
         lines=[[line[column] for column in columns] for line in table.lines],
-        names=sum(column < table.names for column in columns),
+        name_columns=sum(column < table.name_columns for column in columns),
         marks=marks,
         best=best,
         second=second,

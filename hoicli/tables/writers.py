@@ -101,7 +101,7 @@ def _heading(text: str) -> str:
 def _escape_table(table: TextTable, escape: Callable[[str], str]) -> TextTable:
     """Return the table with all its text escaped, except values, which are numbers that hoicli wrote."""
     above, heads = (list(map(escape, texts)) for texts in (table.above, table.heads))
-    lines = [[*map(escape, line[: table.names]), *line[table.names :]] for line in table.lines]
+    lines = [[*map(escape, line[: table.name_columns]), *line[table.name_columns :]] for line in table.lines]
     notes = [(mark, escape(note)) for mark, note in table.notes]
     settings = (visible if escape is escape_latex else escape)(table.settings)  # a comment in LaTeX
     return replace(table, above=above, heads=heads, lines=lines, notes=notes, settings=settings)
@@ -141,27 +141,27 @@ def _markdown(table: TextTable) -> str:
     """Return the table in GitHub-flavoured Markdown, with one heading per column."""
     body = _emphasise(table, table.lines, "**{}**".format, "<u>{}</u>".format)
     above, heads, lines = mark_texts(replace(table, lines=body), escape_markdown)
-    rule = ["---" if column < table.names else "---:" for column in range(len(heads))]
+    rule = ["---" if column < table.name_columns else "---:" for column in range(len(heads))]
     text = "".join("| " + " | ".join(line) + " |\n" for line in (_merge_headings(above, heads), rule, *lines))
     return text + "".join(f"\n{line}\n" for line in texts_below(table, escape_markdown))
 
 
 def _latex(table: TextTable) -> str:
     """Return the table as a LaTeX tabular with booktabs rules."""
-    values = [_latex_values(line, table.names) for line in table.lines]
+    values = [_latex_values(line, table.name_columns) for line in table.lines]
     values = _emphasise(table, values, r"\textbf{{{}}}".format, r"\underline{{{}}}".format)
     above, heads, body = mark_texts(replace(table, lines=values), _latex_mark)
     for number, cite in table.cites.items():
         body[number][0] += rf"~\cite{{{cite}}}" if _CITE_KEY.fullmatch(cite) else ""
     lines = [
-        r"\begin{tabular}{" + "l" * table.names + "r" * (len(heads) - table.names) + "}",
+        r"\begin{tabular}{" + "l" * table.name_columns + "r" * (len(heads) - table.name_columns) + "}",
         r"\toprule",
-        *(_latex_groups(above, table.names) if any(above) else ()),
+        *(_latex_groups(above, table.name_columns) if any(above) else ()),
         _latex_line(heads),
         r"\midrule",
-        *map(_latex_line, body[: table.own_lines]),  # published lines, which a rule separates from one's own
-        *([r"\midrule"] if table.own_lines else ()),
-        *map(_latex_line, body[table.own_lines :]),
+        *map(_latex_line, body[: table.first_own_line]),  # published lines, which a rule separates from one's own
+        *([r"\midrule"] if table.first_own_line else ()),
+        *map(_latex_line, body[table.first_own_line :]),
         r"\bottomrule",
         r"\end{tabular}",
         *(rf"\par{{\footnotesize {text}}}" for text in texts_below(replace(table, settings=""), _latex_mark)),
@@ -217,7 +217,7 @@ def _html(table: TextTable) -> str:
     def html_line(number: int, texts: Sequence[str]) -> str:
         """Return a line in HTML. number: the line's; texts: of its cells."""
         cells = "".join(
-            f"<th {_NAME}>{text}</th>" if column < table.names else f'<td style="text-align: right">{text}</td>'
+            f"<th {_NAME}>{text}</th>" if column < table.name_columns else f'<td style="text-align: right">{text}</td>'
             for column, text in enumerate(texts)
         )
         return f'<tr class="counts">{cells}</tr>\n' if number in table.count_lines else f"<tr>{cells}</tr>\n"
@@ -225,15 +225,15 @@ def _html(table: TextTable) -> str:
     above, heads, lines = mark_texts(replace(table, lines=body), mark)
     rows = []
     if any(above):
-        groups = group_spans(above, table.names)
+        groups = group_spans(above, table.name_columns)
         rows.append("".join(f'<th colspan="{span}" scope="colgroup">{above[at]}</th>' for at, span in groups))
     rows.append("".join(f'<th scope="col">{head}</th>' for head in heads))
     head = "".join(f"<tr>{row}</tr>\n" for row in rows)
     written = [html_line(number, texts) for number, texts in enumerate(lines)]
-    bodies = [part for part in (written[: table.own_lines], written[table.own_lines :]) if part]
+    bodies = [part for part in (written[: table.first_own_line], written[table.first_own_line :]) if part]
     text = "".join(f"<tbody>\n{''.join(part)}</tbody>\n" for part in bodies)
     below = "".join(f"<p>{line}</p>\n" for line in texts_below(table, mark))
-    return f'<table {_SPACED} data-names="{table.names}">\n<thead>\n{head}</thead>\n{text}</table>\n{below}'
+    return f'<table {_SPACED} data-names="{table.name_columns}">\n<thead>\n{head}</thead>\n{text}</table>\n{below}'
 
 
 def _csv(table: TextTable) -> str:
@@ -243,9 +243,9 @@ def _csv(table: TextTable) -> str:
     last_heads = (["note"] if table.notes else []) + (["settings"] if settings else [])
     lines = []
     for line, line_notes in zip(table.lines, _notes_by_line(table), strict=True):
-        values = ["" if cell == "-" else cell for cell in line[table.names :]]
+        values = ["" if cell == "-" else cell for cell in line[table.name_columns :]]
         last_cells = (["; ".join(line_notes)] if table.notes else []) + ([settings] if settings else [])
-        lines.append([*line[: table.names], *values, *last_cells])
+        lines.append([*line[: table.name_columns], *values, *last_cells])
     return csv_text([*_merge_headings(table.above, table.heads), *last_heads], lines)
 
 
@@ -255,7 +255,7 @@ def _notes_by_line(table: TextTable) -> list[list[str]]:
     note_of_mark = {mark: note for mark, note in table.notes if mark}
     general = dict.fromkeys(note for mark, note in table.notes if not mark)
     notes_by_line: list[dict[str, None]] = [{**general} for _ in table.lines]  # dicts keep order and drop repetitions
-    spans = dict(group_spans(table.above, table.names))
+    spans = dict(group_spans(table.above, table.name_columns))
     for (line_number, at), marks in table.marks.items():
         concerned = [line_number]
         if line_number in (ABOVE, HEAD):  # every line with a value below this head or group

@@ -84,16 +84,18 @@ class Audit:
     def _opinion(self, name: str, stream: Predictions, policy: ErrorPolicy, noted_name: str | None) -> Opinion:
         """Read and match the predictions of a model; report on stderr which images have none. noted_name: the model's
         name there, None if it is the only one."""
-        truth, protocol, coverage = self.truth, self.protocol, Coverage()
+        truth, protocol = self.truth, self.protocol
         vocabulary = truth.vocabulary
+        processes = stream.processes()
         with no_garbage_collection():
-            positions, processes = truth.position, stream.processes()
             parts = read_scenes(
-                stream, vocabulary, scored=True, policy=policy, known_ids=positions, processes=processes
+                stream, vocabulary, scored=True, policy=policy, known_ids=truth.position, processes=processes
             )
             batch = Batch(concatenate(parts, vocabulary), truth)
+        coverage = Coverage()
         coverage.add(batch)
-        outcomes, tally = batch.match(protocol, self.filters), Tally([protocol], len(vocabulary.interactions))
+        outcomes = batch.match(protocol, self.filters)
+        tally = Tally([protocol], len(vocabulary.interactions))
         tally.add_batch(batch, {protocol.key: outcomes})
         tally.add_truth(truth)
         # An error, unless allowed, if most predictions do not count for the protocol.
@@ -235,10 +237,10 @@ class Audit:
         for number, row in enumerate(evidence.truth[:count].tolist()):
             image, label = int(scenes.image_of_hoi[row]), int(scenes.object_label[row])
             boxes = int(scenes.subject[row]), int(scenes.object[row])
-            models = []
+            opinions = []
             for model in np.flatnonzero(contradicted.contradicts[:, number]).tolist():
                 own_score = float(evidence.own_score[model, number])
-                models.append(
+                opinions.append(
                     {
                         "model": self.opinions[model].name,
                         **self._class_names(int(evidence.other_class[model, number]), label),
@@ -254,7 +256,7 @@ class Audit:
                 "hoi": row - int(scenes.hoi_start[image]),
                 "boxes": self._places(image, boxes),
                 "where": scenes.boxes[[box for box in boxes if box >= 0]].tolist(),
-                "models": models,
+                "models": opinions,
             }
 
     def _missing_rows(self, count: int) -> Iterator[Row]:

@@ -145,7 +145,7 @@ def open_wordnet() -> Lexicon:
     return _chosen or open_embedded()
 
 
-def choose(wordnet: str | None) -> None:
+def use_wordnet(wordnet: str | None) -> None:
     """Make a WordNet the one in use, for all that `open_wordnet` returns from now on.
 
     wordnet: the value of a command's --wordnet. None is the embedded one; else the name of a corpus of nltk's or a

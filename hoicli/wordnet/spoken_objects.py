@@ -85,15 +85,18 @@ class SpokenObjects:
         forms = forms or self._compounds_of("".join(word for _, word in words))
         for form in (*forms, *spellings):
             spelled = self._find_spelling(form, "n")
-            if label := spelled.label if spelled else self._label_forms.get(form):
+            label = spelled.label if spelled else self._label_forms.get(form)
+            if label:
                 return form_of(label)
         for form in (*forms, *spellings):
-            decided, why = words_table()["nouns"].get(form.replace("-", "_"), (None, ""))
-            if why and (decided is None or decided in self._vocabulary.objects):
-                return Meaning(decided, TABLE if decided else NONE, why)
-        uses = {form: seen for form in forms if (seen := self._seen_uses(form))}
-        lemma = next(iter(uses), None)
-        return None if lemma is None else self._decide_by_senses(lemma, uses[lemma], words[-1][1])
+            label, why = words_table()["nouns"].get(form.replace("-", "_"), (None, ""))
+            if why and (label is None or label in self._vocabulary.objects):
+                return Meaning(label, TABLE if label else NONE, why)
+        _, last_word = words[-1]
+        for lemma in forms:
+            if uses := self._seen_uses(lemma):
+                return self._decide_by_senses(lemma, uses, last_word)
+        return None
 
     def _compounds_of(self, joined: str) -> list[str]:
         """Return the lemmas of several words that are a word if they are written as one: "hairdryers" is hair dryer."""
@@ -186,11 +189,12 @@ class SpokenObjects:
     def _class_above(self, sense: str) -> str | None:
         """Return the class of which a sense is a kind, the nearest above it; None without one, and for several."""
         if sense not in self._classes_above:
-            label_of = self._class_of_sense
-            levels = chain([{sense} & self._kinds.keys()], self._levels(sense))
-            nearest = next((level for level in levels if level & label_of.keys()), set())
-            labels = {label_of[name] for name in nearest & label_of.keys()}
-            # WordNet has a driver as an operator, and that as a cause like a person; a unicorn is no cause
+            senses_of_classes = self._class_of_sense.keys()
+            levels = chain([{sense} & self._kinds.keys()], self._levels(sense))  # words.json may name the sense itself
+            nearest = next((level for level in levels if level & senses_of_classes), set())
+            labels = {self._class_of_sense[name] for name in nearest & senses_of_classes}
+            # WordNet files a driver under persons, but below causal_agent, not below person. It files unicorns there,
+            # too, but not below causal_agent.
             if not labels and part_of(self._wordnet, sense) == "person" and "causal_agent.n.01" in self._above(sense):
                 labels = set(self._senses.get("person.n.01", ()))
             self._classes_above[sense] = labels.pop() if len(labels) == 1 else None

@@ -225,10 +225,11 @@ class SpokenVerbs:
             with_particle = next((key for end in endings if (key := f"{base}_{end}") in verbs), None)
             other, why = verbs.get(with_particle or base, (None, ""))
             if other is not None:
-                first, _, particle = other.partition("_")
-                own = particle or phrase.particle if with_particle else phrase.particle or particle
-                is_same = (first, own) == (base, phrase.particle)  # "typing on" is type_on by itself
-                return replace(phrase, bases=[first], particle=own), "" if is_same else why
+                first, _, entry_particle = other.partition("_")
+                particles = (entry_particle, phrase.particle) if with_particle else (phrase.particle, entry_particle)
+                particle = next(filter(None, particles), "")
+                is_same = (first, particle) == (base, phrase.particle)  # "typing on" is type_on by itself
+                return replace(phrase, bases=[first], particle=particle), "" if is_same else why
         return phrase, ""
 
     def _decide(self, phrase: _Phrase, object_: str | None) -> Meaning:

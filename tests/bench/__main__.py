@@ -1,6 +1,6 @@
 """`make bench`: one page of what the commands cost beside a floor and beside others' code.
 
-    python -m tests.bench [--only hico,vcoco,shoe,corrupt,explore] [--repeat 3] [--folder bench-output]
+    python -m tests.bench [--only hico,vcoco,boxes,shoe,corrupt,explore] [--repeat 3] [--folder bench-output]
                           [--truth instances_test2015.json --predictions cdn.json] [--peers DIR] [--docs]
 
 Run it in the repository's root; progress goes to stderr, the page to stdout and FOLDER/bench.md. Without files, dumps
@@ -17,7 +17,7 @@ from compileall import compile_dir
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bench import corrupt, explore, hico, shoe, vcoco
+from tests.bench import boxes, corrupt, explore, hico, shoe, vcoco
 from tests.bench.measuring import Options, Process, Table, apart, machine, measured_table, say, shown
 
 
@@ -36,6 +36,7 @@ class Section:
 SECTIONS = {
     "hico": Section("HICO-DET", hico.prepare, hico.processes, hico.facts),
     "vcoco": Section("V-COCO", vcoco.prepare, vcoco.processes, vcoco.facts),
+    "boxes": Section("Boxes", boxes.prepare, boxes.processes, boxes.facts),
     "shoe": Section("SHOE", shoe.prepare, shoe.processes, shoe.facts),
     "corrupt": Section("Corruptions", corrupt.prepare, corrupt.processes, corrupt.facts, corrupt.comparison),
     "explore": Section("Explorer", explore.prepare, explore.processes, explore.facts, explore.waiting),

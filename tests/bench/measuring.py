@@ -192,7 +192,17 @@ def machine() -> str:
 def versions() -> str:
     """Python, and what does the work."""
     found = [f"{platform.python_implementation()} {platform.python_version()}"]
-    for name in ("NumPy", "orjson", "SciPy", "nltk", "opencv-python-headless", "imagecorruptions"):
+    for name in (
+        "NumPy",
+        "orjson",
+        "SciPy",
+        "nltk",
+        "opencv-python-headless",
+        "imagecorruptions",
+        "pycocotools",
+        "faster-coco-eval",
+        "hotcoco",
+    ):
         with suppress(metadata.PackageNotFoundError):
             found.append(f"{name} {metadata.version(name)}")
     return ", ".join(found)

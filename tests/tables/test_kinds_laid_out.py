@@ -20,7 +20,7 @@ def only(rows: list[dict[str, Any]]) -> TextTable:
 
 def test_subsets_stand_side_by_side() -> None:
     cells = only([row("full", 1.234), row("rare", None), row("full", 2, metric="mean_max_recall"), row("rare", 5.0)])
-    assert cells.names == 1
+    assert cells.name_columns == 1
     assert cells.above == ["", "mAP", "", "mean_max_recall"]
     assert cells.heads == ["protocol", "full", "rare", "full"]
     assert cells.lines == [["hico", "1.23", "5.00", "2"]]  # of two values for one place the later one
@@ -94,5 +94,5 @@ def test_numbers_are_as_a_reader_writes_them() -> None:
 
 def test_findings_keep_their_own_keys() -> None:
     cells = only([{"check": "a", "lines": [1, 2]}, {"check": "b", "fix": None}])
-    assert (cells.heads, cells.names) == (["check", "lines"], 2)  # no fix is left out
+    assert (cells.heads, cells.name_columns) == (["check", "lines"], 2)  # no fix is left out
     assert cells.lines == [["a", "1, 2"], ["b", ""]]

@@ -15,12 +15,12 @@ TABLE = TextTable(
     above=["", "Default", "", "Known Object", ""],
     heads=["Method", "Full", "Rare", "Full", "Rare"],
     lines=[["published", "1.00", "2.00", "-", "-"], ["ours", "3.00 [2.50, 3.50]", "4.00", "5.00", "6.00"]],
-    names=1,
+    name_columns=1,
     notes=[("*1", "a note that is longer than a narrow terminal is wide")],
     marks={(ABOVE, 3): "*1"},
     settings="settings: data:hico",
     best={(1, 1)},
-    own_lines=1,
+    first_own_line=1,
 )
 
 

@@ -21,7 +21,7 @@ TABLE = TextTable(
     above=["", "A & B", "", "C"],
     heads=["Method", "x", "y", "z"],
     lines=[["a_1", "1.00", "-2.00 [-3.00, 1.00]", "-"], ["b", "2.00 ± 0.10", "3.00", "4.00"]],
-    names=1,
+    name_columns=1,
     notes=[("*1", "50 %"), ("*2", "head"), ("", "all")],
     marks={(0, 1): "*1", (ABOVE, 3): "*2", (HEAD, 1): "*1*2"},
     settings="settings: data:hico|version:0",
@@ -59,7 +59,7 @@ def test_notations(notation: str) -> None:
 
 
 def test_published_lines_are_cited_above_a_rule() -> None:
-    table = replace(TABLE, cites={0: "zhang2023pvic", 1: "a}b"}, own_lines=1)
+    table = replace(TABLE, cites={0: "zhang2023pvic", 1: "a}b"}, first_own_line=1)
     latex = write_table(table, "latex").splitlines()
     first = next(number for number, line in enumerate(latex) if line.startswith("a\\_1"))
     assert latex[first].startswith("a\\_1~\\cite{zhang2023pvic} & ")
@@ -100,7 +100,7 @@ def test_one_s_own_line_is_not_said_to_be_copied() -> None:
     own = {"metric": "mAP", "subset": "full", "value": 30.0, "protocol": "hico", "tags": {"model": "ours"},
            "signature": "protocol:hico|data:hico|gt:aa|version:1"}  # fmt: skip
     table = join_notes(arrange_by_layout([*published_rows("hico"), own], LAYOUTS["hico"], Showing())[0])
-    mark = table.marks[table.own_lines, 0]
+    mark = table.marks[table.first_own_line, 0]
     assert dict(table.notes)[mark] == "made with gt:aa"
 
 

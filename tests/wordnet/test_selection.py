@@ -43,7 +43,7 @@ SMALL = [
 def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     yield
-    lexicon.choose(None)
+    lexicon.use_wordnet(None)
 
 
 @pytest.fixture
@@ -80,13 +80,13 @@ def test_synsets_that_are_not_where_the_index_says(hoicli: Hoicli, small: Path) 
 
 
 def test_a_benchmarks_senses_are_found_by_their_keys(hoicli: Hoicli, small: Path) -> None:
-    lexicon.choose(str(small))
+    lexicon.use_wordnet(str(small))
     assert ground_truth_sense("hico", "ride", "motorcycle") == ("ride.v.01", "motorcycle.n.01")  # 3.0's ride.v.10
     assert ground_truth_sense("hico", "ride", "horse") == ("ride.v.02", "horse.n.01")  # 3.0's ride.v.01
     assert ground_truth_sense("hico", "ride", "train") == (None, None)
     assert ground_truth_sense("swig", "riding", "horse") == ("ride.v.02", "horse.n.01")
     assert candidates("text_on", "v") == []  # the table's own senses of 3.0 are not here
-    lexicon.choose(None)
+    lexicon.use_wordnet(None)
     assert ground_truth_sense("hico", "ride", "motorcycle") == ("ride.v.10", "motorcycle.n.01")
     found = parsed(hoicli("vocab", "--senses", "ride motorcycle", "--wordnet", small).out)
     chosen = [row for row in found if row["chosen"]]
@@ -96,7 +96,7 @@ def test_a_benchmarks_senses_are_found_by_their_keys(hoicli: Hoicli, small: Path
 @pytest.mark.parametrize("measure", ["path", "wup", "lch", "res", "lin", "jcn"])
 def test_the_measures_are_nltks(small: Path, tmp_path: Path, measure: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nltk has no number (nouns of two trees), 0."""
-    lexicon.choose(str(small))
+    lexicon.use_wordnet(str(small))
     graph = lexicon.open_wordnet().graph
     for name in ("lexnames", "noun.exc", "verb.exc", "adj.exc", "adv.exc"):
         shutil.copy(PRINCETON / name, small)
@@ -360,7 +360,7 @@ def test_words_of_another_language(hoicli: Hoicli, french: Path, tmp_path: Path)
     assert senses[:2] == [("cheval", "horse.n.01"), ("vélo de course", "bicycle.n.01")]
     assert ("horses", "horse.n.01") in senses
     assert "1 without a sense in WordNet: 'rien'" in found.err
-    lexicon.choose(f"{french}:fra")
+    lexicon.use_wordnet(f"{french}:fra")
     assert candidates("monter", "v") == ["ride.v.02"]
     assert ground_truth_sense("hico", "ride", "horse") == ("ride.v.01", "horse.n.01")
     assert str(lexicon.open_wordnet().signature).startswith("omw.fra.")

@@ -78,16 +78,19 @@ class _Image:
             record["file_name"] = self.file_name
         if self.size is not None:
             record["width"], record["height"] = self.size
-        record |= {"boxes": self.table.boxes, "labels": self.table.labels}
+        record["boxes"] = self.table.boxes
+        record["labels"] = self.table.labels
         if self.detections is not None and len(self.detections.get("scores") or ()) == len(self.table.boxes):
-            record["scores"] = self.detections["scores"]
+            record["scores"] = self.detections["scores"]  # only while all boxes are the detector's
         elif self.caveat == ALL_ONES:  # --scores ones: each box has a score of 1, too
             record["scores"] = [1.0] * len(self.table.boxes)
         record["hois"] = [
             {"subject": subject, "object": object_, "verb": verb, **({} if score is None else {"score": score})}
             for (subject, object_, verb), score in self.hois.items()
         ]
-        return {**record, "caveats": [self.caveat]} if self.caveat else record
+        if self.caveat:
+            record["caveats"] = [self.caveat]
+        return record
 
 
 class _NotPlacedError(Exception):
@@ -139,7 +142,7 @@ class _AnswerReader:
         frame = find_frame(row, key, answer, claims.tokens, self._frame, self._context)
         if frame and frame.contradicts_scale(_boxes(claims)):
             self._refused += 1
-            self._drop(f"an answer whose boxes have another scale than {arg('coords')}", said=answer)
+            self._drop(f"an answer whose boxes have another scale than {arg('coords')}", answer=answer)
             return
         image.is_read |= key != "person_bbox" or bool(claims.triplets)  # a bare phrase must give a triplet
         self._choose_scores(image, claims, answer, logprobs_in(row) if self._scores == "tokens" else None)
@@ -242,11 +245,11 @@ class _AnswerReader:
                     self._drop("the score of a triplet whose words are not found among the tokens (it is kept)")
         return scored_claims
 
-    def _drop(self, reason: str, word: str = "", said: Any = "") -> None:
+    def _drop(self, reason: str, word: str = "", answer: Any = "") -> None:
         """Count a part of the current row as left out, for a reason that the summary states. word: the word that the
-        summary quotes, "" for none. said: the whole answer if it is refused, text or JSON."""
-        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-        self._context.drop(reason, self._context.place, word=word, said=text)
+        summary quotes, "" for none. answer: the whole answer if it is refused, text or JSON."""
+        text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        self._context.drop(reason, self._context.place, word=word, long_text=text)
 
     # Boxes and names
 

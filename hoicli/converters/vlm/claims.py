@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from math import isfinite
 from typing import Any
 
@@ -300,7 +301,7 @@ class Claims:
     def _read_phrases(self) -> None:
         """Take the listed boxes that no triplet uses and whose label says what somebody does ("man riding bike"): each
         is a triplet if the other box is listed, once; else it is reported."""
-        claimed = [id(place) for claim in self.triplets for place in (claim.subject, claim.object)]
+        claimed = {*(id(claim.subject) for claim in self.triplets), *(id(claim.object) for claim in self.triplets)}
         names = {number: name for number, (box, name) in self.located.items() if id(box) not in claimed}
         phrases = {number: phrase for number, name in names.items() if (phrase := split_statement(name))}
         for number, (subject, verbs, thing) in phrases.items():
@@ -430,7 +431,7 @@ def numbers_of(value: Any) -> list[float] | None:
     """Return the four numbers of a box in a JSON value, in any convention; None if they are not four finite ones. The
     numbers may be text, and the list nested: [[x1, y1, x2, y2]], or two points [[x1, y1], [x2, y2]]."""
     if isinstance(value, dict):
-        sides = [value[key] for names in _SIDES for key in names if key in value]
+        sides = [value[key] for key in chain.from_iterable(_SIDES) if key in value]
         numbers = numbers_of(sides)
         return NamedSides(numbers) if numbers and len(value) == 4 else None
     if not isinstance(value, list):

@@ -147,9 +147,9 @@ def _verb(words: list[str]) -> str:
     return "no_interaction" if verb.startswith("no_interaction") else verb
 
 
-def _is_plain(words: list[str], most: int = MOST_WORDS) -> bool:
-    """Return whether words can be a verb or a name: at most `most`, of which none denies, doubts or is odd."""
-    if not 0 < len(words) <= most:
+def _is_plain(words: list[str], limit: int = MOST_WORDS) -> bool:
+    """Return whether words can be a verb or a name: at most `limit`, of which none denies, doubts or is odd."""
+    if not 0 < len(words) <= limit:
         return False
     if words[1:2] == ["to"] and words[0] in _INTENTIONS:
         return False

@@ -129,7 +129,7 @@ def _read_values(part: Spoken) -> tuple[list[Any], bool]:
         reader.cut = True
     except _NotJsonError:
         return [], False
-    if not reader.cut and reader.next_mark():
+    if not reader.cut and reader.peek():
         return [], False
     if values and not reader.cut and takes_back(_words_of(f"{part[:begin]} {part[end:]}")):
         raise ValueError(_TAKEN_BACK)
@@ -227,22 +227,22 @@ class _ValueReader:
         self._text = text
         self.at = 0
 
-    def next_mark(self) -> str:
+    def peek(self) -> str:
         """Skip spaces and comments, and return the next character, "" at the end of the text."""
         self.at = _SKIP.match(self._text, self.at).end()  # type: ignore[union-attr]
         return self._text[self.at : self.at + 1]
 
     def next_is_container(self) -> bool:
         """Skip a comma if there is one, and return whether an object or a list begins next."""
-        if self.next_mark() == ",":
+        if self.peek() == ",":
             self.at += 1
-        return self.next_mark() in ("{", "[")
+        return self.peek() in ("{", "[")
 
     def value(self, depth: int) -> Any:
         """Read the next value and return it: an object, a list, a string, a number or a word. depth: how many brackets
         are open around it. Raises `_NotJsonError` if no value begins here, and `_CutOffError` at the end of the text.
         """
-        token = self._token()
+        token = self._read_token()
         source, kind = token[0], token.lastgroup
         if source in _CLOSING and depth < DEEPEST:
             return self._object(depth + 1) if source == "{" else self._list(_CLOSING[source], depth + 1)
@@ -262,14 +262,14 @@ class _ValueReader:
         items. depth: how many brackets are open inside it."""
         items: list[Any] = []
         try:
-            while self.next_mark() != closing:
-                if items and self.next_mark() == ",":
+            while self.peek() != closing:
+                if items and self.peek() == ",":
                     self.at += 1
                     continue
                 items.append(self.value(depth))
                 if self.cut:
                     return items
-                if self.next_mark() not in {",", "{", "[", "", closing}:
+                if self.peek() not in {",", "{", "[", "", closing}:
                     raise _NotJsonError
             self.at += 1
         except _CutOffError:
@@ -281,15 +281,15 @@ class _ValueReader:
         inside it. An object that is cut off within its last value is kept if this value is an object, or a list of
         complete objects or lists; else raise `_CutOffError`."""
         entries: dict[str, Any] = {}
-        while self.next_mark() != "}":
-            if self.next_mark() == ",":
+        while self.peek() != "}":
+            if self.peek() == ",":
                 self.at += 1
                 continue
-            token = self._token()
+            token = self._read_token()
             if token.lastgroup in ("mark", "number"):
                 raise _NotJsonError
             key = self._string(token)
-            if self._token()[0] != ":":
+            if self._read_token()[0] != ":":
                 raise _NotJsonError
             if key in entries:
                 raise ValueError("an answer with a key twice in one object")
@@ -302,10 +302,10 @@ class _ValueReader:
         self.at += 1
         return entries
 
-    def _token(self) -> re.Match[str]:
+    def _read_token(self) -> re.Match[str]:
         """Read the next token (a match of _TOKEN: a bracket, a string, a number, a word) and return it. Raises
-        `_CutOffError` if the text ends before it does, and `_NotJsonError` for other characters."""
-        mark = self.next_mark()
+        `_CutOffError` if the text ends before it does, and `_NotJsonError` for a character that begins no token."""
+        mark = self.peek()
         token = _TOKEN.match(self._text, self.at)
         if token is None:
             raise _CutOffError if mark in _QUOTES else _NotJsonError
