@@ -34,6 +34,7 @@ from hoicli.io.forks import fork_map
 from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
+from hoicli.records.boxes import find_repeated
 from hoicli.records.columns import BATCH, read_columns
 from hoicli.records.group_lines import GroupLines
 from hoicli.records.intake import ErrorPolicy, ImageRegister
@@ -70,6 +71,10 @@ def read_truth(
         raise DataError(problem, place=stream.name, code="another-dataset")
     if classless:
         note(f"{classless} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
+    is_doubled = find_repeated(scenes, scenes.interaction, scenes.labels[scenes.subject]) & (scenes.interaction >= 0)
+    if doubled := int(is_doubled.sum()):
+        problem = "repeat another on the same two boxes: both count, and most protocols find only one"
+        note(f"{doubled:,} ground-truth triplets {problem} (hoicli validate names them)")
     return truth
 
 

@@ -127,6 +127,15 @@ class GroundTruth:
         return 2 * int((self.scenes.interaction < 0).sum()) > len(self.scenes.interaction)
 
     @cached_property
+    def has_pairs_alone(self) -> bool:
+        """Whether every annotated action of V-COCO has an object, while many have none in the official files."""
+        scenes, pairs = self.scenes, self.vocabulary.interactions
+        verbs = np.array([self.vocabulary.verb_ids[verb] for verb, _ in pairs])
+        action = scenes.subject * len(verbs) + verbs[scenes.interaction]  # one number for each person and verb
+        with_object = scenes.object >= 0
+        return bool(len(action)) and set(action[~with_object]) <= set(action[with_object])
+
+    @cached_property
     def total(self) -> int:
         """The sum of the hashes of all images' annotations, which identifies the ground truth (signatures have a digest
         of it). A sum, so that the order of images is no matter."""

@@ -172,11 +172,12 @@ class Grouping:
         image_id = str(record["image_id"])
         key = tuple(stated.values())
         if len(stated) == len(self._by):
-            if key in self._groups:
+            if key not in self._groups:
+                there = _list_groups(self._groups.values())
+                problem = f"no group of the ground truth has {write_fields(stated)}; it has {there}"
+                raise DataError(problem, place=line.place, field=self._by[0], code=UNKNOWN_IMAGE)
+            if key in self._groups_of_image.get(image_id, [key]):  # an unknown image is refused when it is read
                 return key, None
-            there = _list_groups(self._groups.values())
-            problem = f"no group of the ground truth has {write_fields(stated)}; it has {there}"
-            raise DataError(problem, place=line.place, field=self._by[0], code=UNKNOWN_IMAGE)
         file_name = read_fields(line, ["file_name"]).get("file_name")
         if type(file_name) is not str or (place := self._places.get(path_of(file_name))) is None:
             place = self._places.get(path_of(image_id)) if image_id not in self._groups_of_image else None
