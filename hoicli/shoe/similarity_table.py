@@ -33,6 +33,35 @@ from hoicli.shoe.settings import RULES
 Pair = tuple[str, str, str]
 """(part of speech, sense a, sense b), a < b."""
 
+
+@dataclass(frozen=True)
+class SensePairs:
+    """P pairs of different senses of one part of speech. names: senses, sorted; first, second [P]: the places in
+    `names` of the senses of each pair, the smaller place first."""
+
+    pos: str
+    names: Sequence[str]
+    first: Ints
+    second: Ints
+
+    @classmethod
+    def from_names(cls, pos: str, pairs: Sequence[Pair]) -> SensePairs:
+        """Return pairs of this part of speech that are given by names."""
+        names = sorted({sense for _, *senses in pairs for sense in senses})
+        place = {name: number for number, name in enumerate(names)}
+        places = np.array([(place[a], place[b]) for _, a, b in pairs], dtype=np.int64).reshape(-1, 2)
+        return cls(pos, names, *places.T)
+
+    def __len__(self) -> int:
+        """Return P."""
+        return len(self.first)
+
+    def by_name(self) -> list[Pair]:
+        """Return the pairs by name."""
+        sides = (map(self.names.__getitem__, side.tolist()) for side in (self.first, self.second))
+        return [(self.pos, a, b) for a, b in zip(*sides, strict=True)]
+
+
 SCALE = 4
 """The highest rating."""
 
