@@ -132,16 +132,18 @@ BOX_FORMS: Mapping[str, Callable[[Any, Any], tuple[Any, Any]]] = {
     "cxcywh": lambda centre, extent: (centre - extent / 2, centre + extent / 2),
 }
 """`--box-form`: for each form the function that gives (x1, x2) or (y1, y2) from a box's two numbers of that axis."""
+_FOUR_NUMBERS = {"xywh": "[x, y, width, height]", "cxcywh": "[cx, cy, width, height]"}
 
 
 def corners(box: Any, field: str, shift: Sequence[int] | None = None, form: str | None = None) -> list[Any]:
-    """Return a box from a file as [x1, y1, x2, y2]. form: what its numbers are, a key of BOX_FORMS; None for corners.
-    shift: what to subtract. Raises `DataError` unless there are four."""
+    """Return a box from a file as [x1, y1, x2, y2]. shift: what to subtract from these. form: what the file's numbers
+    are, a key of BOX_FORMS; None for corners. Raises `DataError` unless there are four."""
     if len(box) != 4:
-        expected = "[x, y, width, height]" if form == "xywh" else "[x1, y1, x2, y2]"
+        expected = _FOUR_NUMBERS.get(form or "", "[x1, y1, x2, y2]")
         raise DataError(f"{str(box)[:60]} is no box; give {expected}", field=field)
     if form is not None:
-        (x1, x2), (y1, y2) = BOX_FORMS[form](box[0], box[2]), BOX_FORMS[form](box[1], box[3])
+        x1, x2 = BOX_FORMS[form](box[0], box[2])
+        y1, y2 = BOX_FORMS[form](box[1], box[3])
         box = [x1, y1, x2, y2]
     return list(box) if shift is None else [side - offset for side, offset in zip(box, shift, strict=True)]
 

@@ -60,7 +60,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         file_name, (width, height), annotation = item
         columns = (annotation.get(key, ()) for key in ("boxes_h", "boxes_o", "object", "verb"))
         fields = (".object", ".verb")  # of the last two columns
-        pairs = _pairs(columns, objects, verbs, fields, shift=shift, subject=context.subject)
+        pairs = _record_columns(columns, objects, verbs, fields, shift=shift, subject=context.subject)
         return image_record(file_name, head={"width": width, "height": height}, **pairs)
 
     items = ((f"annotation[{index}]", item) for index, item in enumerate(zip(*columns, strict=True)))
@@ -85,7 +85,7 @@ def read_vcoco(source: Source, context: Context) -> Iterator[Record]:
         columns = (item[key] for key in ("boxes_h", "boxes_o", "objects", "actions"))
         fields = (".objects", ".actions")  # of the last two columns
         # FAR_EDGES: x2 and y2 are one beyond the last pixel here, which records have
-        pairs = _pairs(columns, objects, roles, fields, shift=FAR_EDGES)
+        pairs = _record_columns(columns, objects, roles, fields, shift=FAR_EDGES)
         head = {"image_id": coco_number(item["file_name"])}
         return image_record(item["file_name"], head=head, **pairs, caveats=[PAIRS_ONLY])
 
@@ -93,7 +93,7 @@ def read_vcoco(source: Source, context: Context) -> Iterator[Record]:
     yield from context.each(items, build, source)
 
 
-def _pairs(
+def _record_columns(
     columns: Iterable[Any],
     objects: Sequence[str],
     verbs: Sequence[Mapping[str, Any]],

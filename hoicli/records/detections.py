@@ -118,7 +118,7 @@ def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary,
     image_detections = Detections(image_id, **_columns(arrays, vocabulary, scored=scored))
     if not _is_sound(image_detections, vocabulary, scored=scored):
         record = image_detections.record(vocabulary, scored=scored)
-        for problem in problems(record, vocabulary, scored=scored, besides=()):  # the first of these is raised
+        for problem in problems(record, vocabulary, scored=scored, optional_fields=()):  # the first of these is raised
             text = problem.text.replace("the line has", "the image has")
             field = re.sub(r"^hois(\[\d+\])\.(\w+)$", r"\2\1", problem.field)  # hois[3].subject is subject[3]
             raise replace(problem, field=field, message=text).error("")
@@ -147,8 +147,10 @@ def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool)
     """Return the fields of `Detections`, except the image's id, by name. arrays: what the caller gave, names or ids,
     and perhaps `box_format` and `size`. Raises `DataError` that names the argument for a wrong shape or type, or a
     number that is no id. `_is_sound` checks values."""
-    nulls = bool(vocabulary.roles)  # V-COCO: labels, objects and roles may be missing
-    _check_names(arrays, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], nulls=nulls)  # the last is `score`
+    has_roles = bool(vocabulary.roles)  # V-COCO: labels, objects and roles may be missing
+    _check_names(
+        arrays, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], has_roles=has_roles
+    )  # the last is `score`
     boxes = box_corners(box_array(arrays["boxes"]), arrays.get("box_format") or "xyxy", arrays.get("size"))
     columns = {
         "boxes": boxes,
@@ -195,13 +197,13 @@ def _all_finite(array: NDArray[np.floating[Any]]) -> bool:
     return bool(np.count_nonzero(np.isfinite(array)) == array.size)
 
 
-def _check_names(arrays: Mapping[str, Any], of_triplets: Sequence[str], *, nulls: bool) -> None:
-    """Raise `DataError` for an argument that is missing or unknown. nulls: whether there may be a `role`."""
+def _check_names(arrays: Mapping[str, Any], of_triplets: Sequence[str], *, has_roles: bool) -> None:
+    """Raise `DataError` for an argument that is missing or unknown. has_roles: whether there may be a `role`."""
     needed = ("boxes", "labels", *of_triplets)
     for name in needed:
         if arrays.get(name) is None:
             raise DataError(f"missing; an image has {', '.join(needed)}, empty where there are none", field=name)
-    known_names = (*needed, "role") if nulls else needed
+    known_names = (*needed, "role") if has_roles else needed
     allowed = (*known_names, "box_format", "size")
     for name, value in arrays.items():
         if value is not None and name not in allowed:

@@ -62,16 +62,16 @@ class Grid:
     cells: Mapping[Cell, float]
     missing: tuple[Cell, ...]
 
-    def levels(
+    def values_by_corruption(
         self, *, corruption: str | None = None, family: str | None = None, severity: int | None = None
     ) -> dict[str, list[float]]:
         """Return the values of each corruption, by rising severity. With an argument, only those of this corruption, of
         this family of corruptions, or at this severity."""
-        values_by_corruption: dict[str, list[float]] = {}
+        values: dict[str, list[float]] = {}
         for (name, level), value in self.cells.items():
             if corruption in (None, name) and family in (None, family_of(name)) and severity in (None, level):
-                values_by_corruption.setdefault(name, []).append(value)
-        return values_by_corruption
+                values.setdefault(name, []).append(value)
+        return values
 
     @property
     def severities(self) -> list[int]:
@@ -132,8 +132,8 @@ def build_grids(
 
 
 def _setting_remarks(rows: Sequence[CellRow]) -> list[str]:
-    """Return remarks on settings that differ between the models' rows, and on rows that do not say in which order their
-    ground truth is listed."""
+    """Return remarks on settings that differ between the models' rows, on rows that do not say in which order their
+    ground truth is listed, and on rows with a note."""
     remarks = []
     settings = sorted({row.shared for row in rows if row.shared})
     if len(settings) > 1:
@@ -141,6 +141,8 @@ def _setting_remarks(rows: Sequence[CellRow]) -> list[str]:
     has_order = {"listed" in row.settings for row in rows if row.truth}
     if len(has_order) > 1:
         remarks.append("some rows do not say in which order their ground truth is listed, as those of hoicli 1.0")
+    if noted := [row for row in rows if row.note]:
+        remarks.append(f"{len(noted):,} of {len(rows):,} rows have a note, first {noted[0].place}: {noted[0].note}")
     return remarks
 
 
@@ -217,8 +219,8 @@ def _constant_remarks(complete_grids: Sequence[Grid]) -> list[str]:
     At 0 and 100 percent equal values are to be expected."""
     remarks = []
     for grid in complete_grids:
-        levels = grid.levels().items()
-        constant = [name for name, values in levels if len(values) > 1 and 0 < min(values) == max(values) < 100]
+        items = grid.values_by_corruption().items()
+        constant = [name for name, values in items if len(values) > 1 and 0 < min(values) == max(values) < 100]
         if constant:
             problem = f"has one value at all severities of {list_names(constant)}: the same predictions?"
             remarks.append(f"{_model_text(grid.model)} {problem}")

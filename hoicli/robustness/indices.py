@@ -4,10 +4,10 @@ M(c, l) is a model's metric, in percent (0 to 100), on corruption c at level l. 
 of M; a benchmark is one such sequence a corruption, of any lengths. Sums are exact (math.fsum), so that no order of
 corruptions or levels changes a bit of the result.
 
-    >>> levels = {"fog": [30.0, 10.0], "snow": [20.0, 20.0]}
-    >>> mri(levels)
+    >>> values_by_corruption = {"fog": [30.0, 10.0], "snow": [20.0, 20.0]}
+    >>> mri(values_by_corruption)
     20.0
-    >>> round(cri(levels, clean=40.0), 4)
+    >>> round(cri(values_by_corruption, clean=40.0), 4)
     0.3236
 
 By hand: fog has mean 20 and deviation 10, so (20 / 40) / (1 + ln 11) = 0.14715; snow has (20 / 40) / (1 + ln 1) = 0.5;
@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-Levels = Mapping[str, Sequence[float]]
+Values = Mapping[str, Sequence[float]]
 """By corruption, the metric M at each of its levels (severities), in percent."""
 
 
@@ -39,19 +39,19 @@ def deviation(values: Iterable[float]) -> float:
     return math.sqrt(mean((value - average) ** 2 for value in values))
 
 
-def mri(levels: Levels) -> float:
+def mri(values_by_corruption: Values) -> float:
     """Return the Mean Robustness Index in percent: the mean over corruptions of the mean over levels (equation 1)."""
-    return mean(mean(values) for values in levels.values())
+    return mean(mean(values) for values in values_by_corruption.values())
 
 
-def cri(levels: Levels, clean: float) -> float:
+def cri(values_by_corruption: Values, clean: float) -> float:
     """Return the Composite Robustness Index, the mean of `cri_term` over corruptions (equation 2): 1 if nothing is
     lost, less the more is lost, and the more it differs between levels.
 
     clean: M on the original images, in percent, above 0. The index is defined for percent: fractions have a hundredth
     of the deviation, and so nearly no penalty for it.
     """
-    return mean(cri_term(values, clean) for values in levels.values())
+    return mean(cri_term(values, clean) for values in values_by_corruption.values())
 
 
 def cri_term(values: Sequence[float], clean: float) -> float:

@@ -34,7 +34,7 @@ def rank_grids(grids: Sequence[Grid]) -> list[Grid]:
 
 def _ranking_mri(grid: Grid) -> float:
     """Return the MRI that models are ranked by: rounded, since equal means may differ in their last digits."""
-    return round(mri(grid.levels()), 9)
+    return round(mri(grid.values_by_corruption()), 9)
 
 
 def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = None) -> list[Row]:
@@ -67,11 +67,11 @@ def _values(grid: Grid) -> Iterator[_Value]:
 def _overall_values(grid: Grid) -> Iterator[_Value]:
     """Yield the values of the whole grid: clean, mri, cri, relative_drop and worst. A value is (metric, the part of the
     grid that it is about, {} for all of it, value, number of cells, unit)."""
-    levels, count = grid.levels(), len(grid.cells)
+    by_corruption, count = grid.values_by_corruption(), len(grid.cells)
     yield "clean", {}, grid.clean, int(grid.clean is not None), "%"
-    yield "mri", {}, mri(levels), count, "%"
-    yield "cri", {}, cri(levels, grid.clean) if grid.clean else None, count, "ratio"
-    yield "relative_drop", {}, _relative_drop(mri(levels), grid), count, "%"
+    yield "mri", {}, mri(by_corruption), count, "%"
+    yield "cri", {}, cri(by_corruption, grid.clean) if grid.clean else None, count, "ratio"
+    yield "relative_drop", {}, _relative_drop(mri(by_corruption), grid), count, "%"
     worst_cell = min(grid.cells, key=grid.cells.__getitem__)  # of equally low ones the first
     corruption, severity = worst_cell
     part: _Part = {"corruption": corruption, "family": family_of(corruption), "severity": severity}
@@ -81,7 +81,7 @@ def _overall_values(grid: Grid) -> Iterator[_Value]:
 def _corruption_values(grid: Grid) -> Iterator[_Value]:
     """Yield the values of each corruption, over its severities: mean, sigma, cri_term and relative_drop. A value is
     (metric, the part of the grid that it is about, value, number of cells, unit)."""
-    for corruption, values in grid.levels().items():
+    for corruption, values in grid.values_by_corruption().items():
         part = {"corruption": corruption, "family": family_of(corruption)}
         yield "mean", part, mean(values), len(values), "%"
         yield "sigma", part, deviation(values), len(values), "%"
@@ -96,10 +96,10 @@ def _part_means(grid: Grid) -> Iterator[_Value]:
     severities: list[_Part] = [{"severity": severity} for severity in grid.severities]
     families_at_severities = [{**family, **severity} for family, severity in product(families, severities)]
     for part in (*families, *severities, *families_at_severities):
-        if levels := grid.levels(**part):
-            count = sum(map(len, levels.values()))
-            yield "mean", part, mri(levels), count, "%"
-            yield "relative_drop", part, _relative_drop(mri(levels), grid), count, "%"
+        if by_corruption := grid.values_by_corruption(**part):
+            count = sum(map(len, by_corruption.values()))
+            yield "mean", part, mri(by_corruption), count, "%"
+            yield "relative_drop", part, _relative_drop(mri(by_corruption), grid), count, "%"
 
 
 def _relative_drop(value: float, grid: Grid) -> float | None:
@@ -138,7 +138,8 @@ def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
     summary = [row for row in rows if row["metric"] == "worst" or not _part_of(row)]
     if len(grids) == 1:
         (grid,) = grids
-        corruptions = [_severity_cells(grid, corruption=name, family=family_of(name)) for name in grid.levels()]
+        names = grid.values_by_corruption()
+        corruptions = [_severity_cells(grid, corruption=name, family=family_of(name)) for name in names]
         families = [_severity_cells(grid, family=family) for family in (*FAMILIES, None)]
         return [summary, list(chain.from_iterable(corruptions)), list(chain.from_iterable(families))]
     # a part of the grid is named by these keys of its rows; each kind of part is a table
@@ -168,31 +169,32 @@ def _severity_cells(grid: Grid, **part: Any) -> list[Row]:
     """Return the cells of one line of a table: the means of a part of the grid at each severity, then those over all
     severities. part: `corruption` and its `family`, or a `family` (None for all). A part without cells has no line."""
     line = {key: name or "all" for key, name in part.items()}
-    levels = grid.levels(**part)
-    if not levels:
+    by_corruption = grid.values_by_corruption(**part)
+    if not by_corruption:
         return []
     cells = []
     for severity in grid.severities:
-        levels_there = grid.levels(**part, severity=severity)
-        value = mri(levels_there) if levels_there else None
+        by_corruption_at_severity = grid.values_by_corruption(**part, severity=severity)
+        value = mri(by_corruption_at_severity) if by_corruption_at_severity else None
         cells.append(_cell(f"{grid.metric} at severity", str(severity), value, line))
-    cells.append(_cell(OVER, "mean", mri(levels), line))
+    cells.append(_cell(OVER, "mean", mri(by_corruption), line))
     if "corruption" in part:
-        (values,) = levels.values()
+        (values,) = by_corruption.values()
         cells.append(_cell(OVER, "sigma", deviation(values), line))
-    cells.append(_cell(OVER, "drop %", _relative_drop(mri(levels), grid), line))
+    cells.append(_cell(OVER, "drop %", _relative_drop(mri(by_corruption), grid), line))
     return cells
 
 
 def draw(grids: Sequence[Grid], path: str, *, kind: str = "curves", look: Look = PAPER) -> None:
     """Draw the grids into the file at `path`. grids: the best model first; kind: of figure, one of
     `figures.robustness_plots.PLOTS`; look: its style. Raises `UsageError` if matplotlib is not installed."""
-    models, caveats = {grid.model: _figure_means(grid) for grid in grids}, caveats_of(robustness_rows(grids))
+    means_of_models = {grid.model: _figure_means(grid) for grid in grids}
+    caveats = caveats_of(robustness_rows(grids))
     if kind == "curves":
-        plot_robustness(models, path, metric=grids[0].metric, caveats=caveats, look=look)
+        plot_robustness(means_of_models, path, metric=grids[0].metric, caveats=caveats, look=look)
     else:
         cells = [grid.cells for grid in grids]
-        plot_heat_maps(models, cells, path, metric=grids[0].metric, caveats=caveats, look=look)
+        plot_heat_maps(means_of_models, cells, path, metric=grids[0].metric, caveats=caveats, look=look)
 
 
 def _figure_means(grid: Grid) -> Means:

@@ -151,6 +151,13 @@ def test_one_box_in_three_forms(hoicli: Hoicli, tmp_path: Path, form: str) -> No
         path.write_text(json.dumps([item]))
         found = record(hoicli, "--dataset", "hico", "--box-form", form, path)
         assert found["boxes"] == [expected] * 2
+    path.write_text(json.dumps([{**item, "predictions": [{**person, "bbox": box[:3]}]}]))
+    numbers = {
+        "xyxy": "[x1, y1, x2, y2]",
+        "xywh": "[x, y, width, height]",
+        "cxcywh": "[cx, cy, width, height]",
+    }
+    assert f"is no box; give {numbers[form]}" in hoicli("convert", "--dataset", "hico", "--box-form", form, path).err
     item = {"file_name": "a.jpg", "box_annotations": [{"bbox": box, "category_id": 0}], "hoi_annotations": []}
     path.write_text(json.dumps([item]))
     assert record(hoicli, "--box-form", form, path)["boxes"] == [[10, 20, 40, 80]]

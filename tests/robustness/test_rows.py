@@ -286,7 +286,7 @@ def test_a_package_that_made_images_is_part_of_the_recipe() -> None:
         return [*made, *(row(30.0, "jpeg", at, tags={"recipe": "hoicli-1"}) for at in (1, 2))]
 
     ((grid,), _) = gather(of(ours, ours), allow_missing=True)
-    assert mri(grid.levels()) == pytest.approx((30 + 21.5) / 2)
+    assert mri(grid.values_by_corruption()) == pytest.approx((30 + 21.5) / 2)
     assert all(f"|recipe:{ours}|" in each["signature"] for each in robustness_rows(rank_grids([grid])))
     for other in ("hoicli-1+hoicli-mist@1.3", "imagenet-c+hoicli-mist@1.2"):
         with pytest.raises(DataError, match="images made in different ways do not average"):
@@ -395,10 +395,10 @@ def test_fractions_are_caught_or_multiplied() -> None:
     for rows, unit in ((scaled(1, "%"), None), (scaled(1, None), None), (scaled(0.01, "fraction"), None),
                        (scaled(0.01, "%"), "fraction"), (scaled(0.01, None), "fraction")):  # fmt: skip
         (grid,), _ = gather(rows, unit=unit)
-        assert mri(grid.levels()) == pytest.approx(expected)
+        assert mri(grid.values_by_corruption()) == pytest.approx(expected)
         assert grid.clean == pytest.approx(40)
     (grid,), _ = gather(scaled(0.01, "%"), unit="percent")
-    assert mri(grid.levels()) == pytest.approx(expected / 100)
+    assert mri(grid.values_by_corruption()) == pytest.approx(expected / 100)
     # One corruption that ends at nothing is no reason: the rest says what the unit is.
     values = {**falling(), "pixelate": [0.9, 0.5, 0.2, 0.0, 0.0]}
     assert gather(grid_rows(values))[0][0].cells["pixelate", 3] == 0.2
@@ -407,7 +407,7 @@ def test_fractions_are_caught_or_multiplied() -> None:
     with pytest.raises(DataError, match=r"rows.jsonl:\d+: value: 0\.2 looks like a fraction of 1"):
         gather(lost)
     assert gather(lost, unit="percent")[0][0].cells["jpeg", 1] == 0.21
-    assert mri(gather(grid_rows({name: [0.0] * 5 for name in ROHOI}))[0][0].levels()) == 0
+    assert mri(gather(grid_rows({name: [0.0] * 5 for name in ROHOI}))[0][0].values_by_corruption()) == 0
 
 
 def test_what_is_no_percentage() -> None:
