@@ -151,7 +151,8 @@ def _rows_of_protocols(
         compared = []
         for name, side, (protocol, results, lists) in zip(names, sides, protocol_results, strict=True):
             signed, tags = {**settings, **side.tally.settings(protocol)}, {"model": name, **shared.tags}
-            parts = Evaluated.split_by_slices(protocol, shared.vocabulary, requested, results, signed, tags)
+            note = side.tally.gap_note(protocol)
+            parts = Evaluated.split_by_slices(protocol, shared.vocabulary, requested, results, signed, tags, note)
             compared.append(Compared(name, lists, parts))
         yield from protocol_rows(compared, shared)
 

@@ -14,7 +14,7 @@ import numpy as np
 from hoicli.evaluation.pairing import counterparts
 from hoicli.records.kit import Bools, Floats, Ints, distinct, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Name, Numbered, Triplets
-from hoicli.shoe.similarity_table import Pair, SimilarityTable
+from hoicli.shoe.similarity_table import Pair, SensePairs, SimilarityTable
 from hoicli.vocabulary.labels import normalise_spelling
 
 Candidates = Callable[[str, str], Sequence[str]]
@@ -162,7 +162,7 @@ class Likeness:
     name is (label or None, sense or None).
 
     Call `rate` with the table of similarities first; then `look_up` and `sense` answer. asked: the pairs of senses that
-    are needed, sorted; missing: those of them that the table lacks, which count 0; senseless: the labels without a
+    are needed; missing: those of them that the table lacks, which count 0; senseless: the labels without a
     sense, which are compared by spelling."""
 
     def __init__(
@@ -218,7 +218,7 @@ class Likeness:
         by_sense: Bools = labelled & ~(no_sense | no_candidates) & (~alike | states_sense[column])
         return by_sense
 
-    def _find_needed_pairs(self) -> list[Pair]:
+    def _find_needed_pairs(self) -> SensePairs:
         """Set the similarity to 1 for names that share a sense, which need no more comparison. Return the pairs of
         senses whose similarity the other names need."""
         shared = np.zeros(len(self._row), dtype=bool)
@@ -245,7 +245,7 @@ class Likeness:
             names = which[begin]
             highest = np.maximum.reduceat(np.where(absent, 0.0, similarity), begin)
             self._value[self._row[names], self._column[names]] = highest
-        self.missing = self._pairs(codes)
+        self.missing = self._pairs(codes).by_name()
 
     def _compare_pools(self) -> Iterator[tuple[Ints, Ints, Ints]]:
         """Yield every comparison of a ground truth's sense with a sense that a predicted name may have (its pool), as
@@ -260,11 +260,10 @@ class Likeness:
         """Return one number for each pair of senses' numbers, the same for both orders."""
         return np.minimum(first, second) * len(self._names) + np.maximum(first, second)
 
-    def _pairs(self, codes: Sequence[Ints]) -> list[Pair]:
-        """Return the different pairs of senses that arrays of `_codes` stand for, by name, sorted."""
+    def _pairs(self, codes: Sequence[Ints]) -> SensePairs:
+        """Return the different pairs of senses that arrays of `_codes` stand for, sorted."""
         sides = np.divmod(distinct(np.concatenate(codes)), max(len(self._names), 1))
-        names = (map(self._names.__getitem__, side.tolist()) for side in sides)
-        return [(self._pos, a, b) for a, b in zip(*names, strict=True)]
+        return SensePairs(self._pos, self._names, *sides)
 
     def look_up(self, row: Ints, column: Ints) -> Floats:
         """Return [M]: the similarity in [0, 1] of each ground-truth name (row) to a predicted name (column)."""

@@ -139,12 +139,12 @@ class Evaluation:
     def _make_table(self, verbs_and_objects: Sequence[Likeness]) -> tuple[SimilarityTable, dict[str, str]]:
         """Return a table with the similarities of the senses to be compared, and its part of the signature: the table
         that was read, or one that the offline backend makes now."""
-        # Each pair in alphabetical order, as shoe-sim rates it.
-        pairs = sorted(chain.from_iterable(likeness.asked for likeness in verbs_and_objects))
+        asked = [likeness.asked for likeness in verbs_and_objects]
         if isinstance(self._sim, str):
+            pairs = [*chain.from_iterable(pairs_of_pos.by_name() for pairs_of_pos in asked)]
             table, backend = SimilarityTable.from_pairs(pairs, rate(self._sim, pairs)), self._sim
         else:
-            table, backend = self._table, backend_of(self._table, pairs) or ""
+            table, backend = self._table, backend_of(self._table, asked) or ""
         if not backend:
             return table, table.signature()
         # The backend identifies the similarities; a digest would depend on which pairs these predictions need.
