@@ -261,9 +261,6 @@ def test_published_means_are_of_table_4() -> None:
     assert round(mean(row["value"] for row in rows if row["tags"]["model"] == "SAMPL"), 2) == 48.83
 
 
-# V-COCO's M
-
-
 def vcoco_rows(*kinds: tuple[str, str], metric: str = "mAP") -> list[dict[str, Any]]:
     """Rows of a grid under (protocol, subset) each, whose starts differ by kind."""
     return [
