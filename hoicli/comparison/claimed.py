@@ -22,7 +22,7 @@ from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.tally import subset_classes
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.result_rows import Row, percent, result_row, row_ends
+from hoicli.records.result_rows import Row, percent, result_row
 from hoicli.vocabulary.labels import Vocabulary
 
 _MODES = {"half up": ROUND_HALF_UP, "half to even": ROUND_HALF_EVEN, "cut off": ROUND_DOWN}
@@ -141,14 +141,12 @@ class Tried:
 
     def rows(self) -> Iterator[Row]:
         """Yield a result row for each claimed number: the mAP, and how far it is from the claim."""
-        evaluated = self.evaluated
-        last_keys = row_ends(evaluated.protocol.name, {**evaluated.tags, "options": self.options}, evaluated.settings)
-        for mean in evaluated.means:
+        for mean in self.evaluated.means:
             if mean.subset in self.printed:
                 yield result_row(
-                    "mAP", subset=mean.subset, value=percent(mean.ap), n=mean.classes, unit="%",
+                    "mAP", subset=mean.subset, value=percent(mean.ap), n=mean.classes,
                     claimed=float(self.printed[mean.subset]), digits_off=self.off[mean.subset],
-                    fits=self.rounding or None, **last_keys,
+                    fits=self.rounding or None, **self.evaluated.last_keys(),
                 )  # fmt: skip
 
     def line(self) -> Row:
@@ -204,6 +202,7 @@ def search(
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=allow_uncounted)
     tried_protocols = settings_tried(choose_computable(truth, protocols, named), nms, top_k)
     tally = tally_predictions(predictions, truth, tried_protocols, Filters(allow_uncounted=allow_uncounted), policy)
+    note = tally.gap_note(tried_protocols[0])
     largest_image = int(np.bincount(tally.listed.image).max(initial=0))
     tried_settings: list[Tried] = []
     for protocol, results in tally.results(vocabulary):
@@ -215,9 +214,10 @@ def search(
             requested = Wanted(split=split, ignore_no_interaction=ignored)
             signed = {**filters.signature(), "data": vocabulary.signed, **requested.settings()}
             signed |= tally.settings(protocol)
-            # view={}: the protocol's own view names the filters, which `options` states
-            evaluated = Evaluated(protocol, vocabulary, requested, results, signed, tags, view={})
             options = _options_text(filters, ignore_no_interaction=ignored)
+            # the protocol's own view names the filters, which `options` states
+            view = {"options": options}
+            evaluated = Evaluated(protocol, vocabulary, requested, results, signed, tags, view, note=note)
             subsets_with_ap = [mean.subset for mean in evaluated.means if mean.ap is not None]
             tried_settings += [Tried(evaluated, options, printed) for printed in claim.readings(subsets_with_ap)]
     if not tried_settings:

@@ -151,7 +151,8 @@ def _rows_of_protocols(
         compared = []
         for name, side, (protocol, results, lists) in zip(names, sides, protocol_results, strict=True):
             signed, tags = {**settings, **side.tally.settings(protocol)}, {"model": name, **shared.tags}
-            parts = Evaluated.split_by_slices(protocol, shared.vocabulary, requested, results, signed, tags)
+            note = side.tally.gap_note(protocol)
+            parts = Evaluated.split_by_slices(protocol, shared.vocabulary, requested, results, signed, tags, note)
             compared.append(Compared(name, lists, parts))
         yield from protocol_rows(compared, shared)
 
@@ -200,8 +201,10 @@ def _mean_rows(
     the results of the baseline and of the model."""
     for first, second in zip(before.means, after.means, strict=True):
         members = before.members[first.subset]
-        rounds = paired.differences(partial(Rounds.means, members=members, unannotated=lists.unannotated))
-        change = difference(first.ap, second.ap, *rounds, lists.images_of_truth(members), largest=1.0)
+        subset_mean = partial(Rounds.means, members=members, unannotated=lists.unannotated)
+        resamples, swaps = paired.differences(subset_mean)
+        images = lists.images_of_truth(members)
+        change = difference(first.ap, second.ap, resamples, swaps, images, largest=1.0)
         yield difference_row("mAP_diff", {"subset": first.subset}, change, first.classes, last_keys)
 
 

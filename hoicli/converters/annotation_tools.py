@@ -73,7 +73,10 @@ for messages."""
 def read_tasks(source: Source, context: Context) -> Iterator[Record]:
     """Yield one record for each task in Label Studio's JSON export that somebody annotated; a task is an image."""
     # the digits that Label Studio puts before the names of uploads: kept where names would be equal without them
-    keep_digits = context.id_rule == "path" or _names_collide(source, context)
+    keep_digits = context.id_rule == "path"
+    if not keep_digits and (names := _colliding_names(source)):
+        keep_digits = True
+        context.announce(f"uploads have one name ({' and '.join(names)}): their ids keep the digits before it")
 
     def build(task: dict[str, Any]) -> Record | None:
         """Return the record of a task, or None if nobody annotated it."""
@@ -201,18 +204,17 @@ def _relation_triplets(
     return hois
 
 
-def _names_collide(source: Source, context: Context) -> bool:
-    """Return whether two images have the same name without the digits that Label Studio puts before the names of
-    uploads; then add a note that says so. Bad tasks are passed over here, since reading them reports the problem."""
-    full_names: dict[str, str] = {}
+def _colliding_names(source: Source) -> tuple[str, str] | None:
+    """Return the first two image ids that would be the same without the digits that Label Studio puts before the names
+    of uploads; None if there are none. Bad tasks are skipped here, since reading them reports the problem."""
+    full_ids: dict[str, str] = {}
     with suppress(DataError):  # the list of tasks is cut off
         for where, task in source.items():
             with suppress(DataError):  # this task is bad
                 short, full = run_step(partial(_short_and_full_id, task), source, where)
-                if (first := full_names.setdefault(short, full)) != full:
-                    context.announce(f"uploads have one name ({first} and {full}): their ids keep the digits before it")
-                    return True
-    return False
+                if full_ids.setdefault(short, full) != full:
+                    return full_ids[short], full
+    return None
 
 
 def _short_and_full_id(task: Mapping[str, Any]) -> list[str]:

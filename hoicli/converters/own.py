@@ -36,8 +36,8 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         with context.policy.item():
             record = parse(line)
             hois = record.get("hois")
-            scored = not {"unstated", "left_out"}.isdisjoint(record)  # only predictions have these keys
-            scored |= isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
+            has_scores = isinstance(hois, list) and any("score" in hoi for hoi in hois if isinstance(hoi, dict))
+            scored = has_scores or "unstated" in record or "left_out" in record  # keys that only predictions have
             for problem in problems(record, vocabulary, scored=scored):
                 raise problem.error(line.place)  # the first one
             if box_form:

@@ -100,7 +100,7 @@ def record_job(line: Line, plan: Plan) -> Job:
     record = {"image_id": image_id_of(record["file_name"]), **record}
     register_input(source, is_kept=False)
     # Only what is used here must be right: the id, the boxes and the size.
-    for problem in problems(record, None, scored=False, besides=("size",)):
+    for problem in problems(record, None, scored=False, optional_fields=("size",)):
         name = problem.field.split("[")[0]
         if name in record and name in ("image_id", "boxes", "width", "height"):
             raise problem.error(line.place)

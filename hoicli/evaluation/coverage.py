@@ -16,7 +16,7 @@ from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import distinct, rows_of
 from hoicli.evaluation.slices import FILE
-from hoicli.evaluation.tally import Tally
+from hoicli.evaluation.tally import Tally, are_many
 from hoicli.io.messages import note
 from hoicli.records import caveats
 from hoicli.records.scenes import other_subjects
@@ -189,10 +189,10 @@ class Coverage:
     def _notes_on_gaps(self, truth: GroundTruth, protocols: Sequence[Protocol], *, shard: bool) -> Iterator[str]:
         """Yield notes on images without predictions, unless this is a `shard` (which has some images only), and on
         predicted triplets: that there is none, or some without a person, a class, or a label of the object."""
-        numbers, vocabulary, total = self.numbers, truth.vocabulary, len(truth.scenes.image_ids)
+        numbers, vocabulary = self.numbers, truth.vocabulary
         images, of_all = numbers["images"], f"of {numbers['triplets']:,} predictions"
-        if images < total and not shard:
-            yield f"{total - images:,} of {total:,} ground-truth images have no predictions: their triplets are missed"
+        if not shard and (message := unpredicted_note(images, truth)):
+            yield message
         if images and not numbers["triplets"]:
             yield "the predictions hold no triplet: nothing can be found"
         if others := numbers["other subjects"]:
@@ -206,6 +206,15 @@ class Coverage:
         if (unlabelled := numbers["no label"]) and by_label:
             problem = "have an object box without a label, as official V-COCO lists do, and match no object there"
             yield f"{', '.join(by_label)}: {unlabelled:,} {of_all} {problem}; it needs a dump with labels"
+
+
+def unpredicted_note(images: int, truth: GroundTruth) -> str:
+    """Return the note that only so many images of the ground truth have predictions, "" if all have."""
+    total = len(truth.scenes.image_ids)
+    unpredicted = total - images
+    advice = "; to leave them out, give the ground truth of the others" if are_many(unpredicted, total) else ""
+    problem = f"{unpredicted:,} of {total:,} ground-truth images have no predictions: their triplets are missed"
+    return f"{problem}{advice}" if unpredicted else ""
 
 
 def _compares_labels(row: Protocol) -> bool:

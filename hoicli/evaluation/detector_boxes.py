@@ -267,7 +267,7 @@ def evaluated_boxes(
     """
     evaluation, vocabulary = BoxEvaluation(truth, once), truth.vocabulary
     check_computable(truth, rule.protocol)
-    check = checker(vocabulary, scored=True, besides=("box_scores",))  # also the optional scores of boxes
+    check = checker(vocabulary, scored=True, optional_fields=("box_scores",))  # also the optional scores of boxes
     build, register = partial(detected_boxes, vocabulary=vocabulary), ImageRegister(truth.position)
     with no_garbage_collection():
         processes = predictions.processes()

@@ -19,6 +19,7 @@ from hoicli.evaluation.coverage import (
     choose_computable,
     find_unlabelled_views,
     tell_absent,
+    unpredicted_note,
 )
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.fit import check_annotated
@@ -322,6 +323,8 @@ def _match_stream_tallies(
     unlabelled = find_unlabelled_views({view.row: view.tally for view in matched_views}, named, predictions.name)
     if truth is not None:
         tell_absent(truth, [view.row for view in matched_views])
+        for message in {unpredicted_note(len(view.tally.listed.image_ids), truth) for view in matched_views} - {""}:
+            note(message)
     for view in matched_views:
         if view.row in unlabelled:
             continue

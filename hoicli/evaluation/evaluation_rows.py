@@ -63,7 +63,7 @@ class Evaluated:
     """One model's results under one protocol, which it turns into result rows. requested: which rows; results: of each
     class; settings: what the rows' signatures state; tags: further fields of all rows, such as the model's name; view:
     the fields that say which IoU threshold and part of the data the rows are about; within: the only classes that are
-    averaged (a part of a slice of classes), None for all."""
+    averaged (a part of a slice of classes), None for all. note: what a reader of the rows must know, "" for nothing."""
 
     protocol: Protocol
     vocabulary: Vocabulary
@@ -73,6 +73,7 @@ class Evaluated:
     tags: Mapping[str, str]
     view: Mapping[str, str]
     within: frozenset[int] | None = None
+    note: str = ""
 
     @classmethod
     def split_by_slices(
@@ -83,6 +84,7 @@ class Evaluated:
         results: ClassResults,
         settings: Settings,
         tags: Mapping[str, str],
+        note: str = "",
     ) -> list[Evaluated]:
         """Return the results of all classes, then once more for each part of the requested slices of classes (the parts
         into which `--slice` divides them). The arguments are the fields of the first. Raises `UsageError` if the user's
@@ -90,7 +92,7 @@ class Evaluated:
         view = dict(protocol.view)
         if taken := sorted(view.keys() & tags.keys()):
             raise UsageError(f"{arg('tag', ', '.join(taken))}: rows of views have a {taken[0]} of their own")
-        evaluated = [cls(protocol, vocabulary, requested, results, settings, tags, view)]
+        evaluated = [cls(protocol, vocabulary, requested, results, settings, tags, view, note=note)]
         if "slice" in view:  # a part of the data is not divided further
             return evaluated
         for slice_ in requested.slices:
@@ -218,9 +220,9 @@ class Evaluated:
             yield metric, self.last_keys({} if intervals is None or metric != metrics[0] else intervals.settings)
 
     def last_keys(self, more_settings: Settings | None = None) -> Row:
-        """Return the keys that rows of percentages end with: unit, protocol, tags and signature."""
-        settings = {**self.settings, **(more_settings or {})}
-        return {"unit": "%", **row_ends(self.protocol.name, {**self.tags, **self.view}, settings)}
+        """Return the keys that rows of percentages end with: unit, protocol, tags, signature, and the note if any."""
+        ends = row_ends(self.protocol.name, {**self.tags, **self.view}, {**self.settings, **(more_settings or {})})
+        return {"unit": "%", **ends, **({"note": self.note} if self.note else {})}
 
 
 def check_metrics(metrics: Collection[str], protocols: Iterable[Protocol], split: str | None = None) -> None:
@@ -251,7 +253,8 @@ def tally_rows(
     def evaluated_parts(protocol: Protocol, results: ClassResults) -> list[Evaluated]:
         """Return the results of all classes, then those of each part of the slices of classes."""
         protocol_settings = {**settings, **tally.settings(protocol)}
-        return Evaluated.split_by_slices(protocol, vocabulary, requested, results, protocol_settings, tags)
+        note = tally.gap_note(protocol)
+        return Evaluated.split_by_slices(protocol, vocabulary, requested, results, protocol_settings, tags, note)
 
     if resampling is None:
         for protocol, results in tally.results(vocabulary):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,10 @@ class Listed:
     def image(self) -> Ints:
         """[T] the image of each prediction, an index into `image_ids`."""
         return runs_of(starts_of(self._counts["count"]))
+
+    def predicted_images(self) -> Iterator[str]:
+        """Return the ids of the images that have predictions."""
+        return compress(self.image_ids, self._counts["count"].tolist())
 
     def classless(self) -> int:
         """Return how many predictions have no class."""

@@ -23,7 +23,7 @@ from hoicli.evaluation.pairing import TRUE_POSITIVE
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import Listed, Ranked, per_class
 from hoicli.records import caveats
-from hoicli.records.kit import Bools, Floats, Growing, Ints, among, join_parts, starts_of
+from hoicli.records.kit import Bools, Floats, Growing, Ints, among, distinct, join_parts, starts_of
 from hoicli.vocabulary.labels import Vocabulary
 
 if TYPE_CHECKING:
@@ -92,6 +92,12 @@ class Annotated:
     def classes(self) -> Ints:
         """[P] the class of each triplet of all parts."""
         return join_parts([interaction for _, _, interaction in self.parts], np.int64)
+
+
+def are_many(unpredicted: int, images: int) -> bool:
+    """Return whether more than a fifth of the images (ours) have no predictions: then only a part of them was
+    predicted, while in fewer a detector may have found nothing."""
+    return 5 * unpredicted > images
 
 
 class Tally:
@@ -190,6 +196,17 @@ class Tally:
             **self.leave,  # that most triplets have no class, which the user had to allow
             **caveats.settings(self.caveats & protocol.depends_on),
         }
+
+    def gap_note(self, protocol: Protocol) -> str:
+        """Return what rows say if many images with ground truth have no predictions (`are_many`), "" if not."""
+        annotated = self._truth[(protocol.mean_of or (protocol.key,))[0]]
+        image_ids = list(annotated.images())
+        with_truth = {image_ids[image] for image in distinct(annotated.image).tolist()}
+        unpredicted = with_truth.difference(self.listed.predicted_images())
+        if not are_many(len(unpredicted), len(with_truth)):
+            return ""
+        counted = f"{len(unpredicted):,} of {len(with_truth):,} images with ground truth"
+        return f"{counted} have no predictions: their triplets are missed"
 
     @property
     def leave(self) -> dict[str, str]:

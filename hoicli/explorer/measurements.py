@@ -198,12 +198,14 @@ def _views(request: PageRequest, table_protocols: Sequence[Protocol]) -> _Views:
     """Return the views that a request needs: the protocols of the table of mAP, the main protocol on each part of each
     slice of the data, and which of these get a diagnosis. table_protocols: those of the table of mAP that can be
     computed."""
-    parts = {}
+    views_on_parts, repaired = {}, []
     for slice_ in request.slices:
-        for number, part in enumerate(slice_.parts):
-            parts[slice_.name, part] = view_on_part(request.protocol, Part(slice_, number))
-    of_images = [view for view in parts.values() if view.part and view.part.slice.of == IMAGES]
-    return _Views(table_protocols, parts, of_images if request.repaired else [])
+        for number, part_name in enumerate(slice_.parts):
+            view = view_on_part(request.protocol, Part(slice_, number))
+            views_on_parts[slice_.name, part_name] = view
+            if request.repaired and slice_.of == IMAGES:
+                repaired.append(view)
+    return _Views(table_protocols, views_on_parts, repaired)
 
 
 def _image_members(request: PageRequest, truth: GroundTruth, order: Ints) -> dict[str, Bools]:

@@ -122,13 +122,14 @@ def _layers(sources: Sequence[Source], records: Sequence[Record | None], top: in
 def _triplet_label(hoi: Record, record: Record | None, *, scored: bool) -> str:
     """Return what is written of a triplet: the subject unless it is a person, verb, role, object and, if `scored`, the
     score. hoi: the triplet, a dict in the record's `hois`."""
-    labels = [] if record is None else record["labels"]
-    subject, object_ = (
-        labels[hoi[side]] if labels and hoi[side] is not None else None for side in ("subject", "object")
-    )
+    subject = object_ = None
+    if record is not None:
+        subject = record["labels"][hoi["subject"]]
+        object_ = None if hoi["object"] is None else record["labels"][hoi["object"]]
     named_subject = None if subject == "person" else subject
-    words = " ".join(str(word) for word in (named_subject, hoi["verb"], hoi.get("role"), object_) if word)
-    return f"{words.replace('_', ' ')} {hoi['score']:.2f}" if scored else words.replace("_", " ")
+    names = " ".join(str(name) for name in (named_subject, hoi["verb"], hoi.get("role"), object_) if name)
+    text = names.replace("_", " ")
+    return f"{text} {hoi['score']:.2f}" if scored else text
 
 
 def _files_in(folder: Path | None) -> dict[str | int, str]:

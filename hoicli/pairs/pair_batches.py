@@ -121,7 +121,7 @@ def read_pair_batches(
 
 def _problems(record: Record, vocabulary: Vocabulary, *, box_scores: bool = False) -> Iterator[Problem]:
     """Yield every problem of a record that keeps `pair_batch` from reading it."""
-    yield from checker(vocabulary, scored=True, besides=("box_scores", "verb_scores", "pairs"))(record)
+    yield from checker(vocabulary, scored=True, optional_fields=("box_scores", "verb_scores", "pairs"))(record)
     if box_scores and record.get("scores") is None:
         yield Problem("scores", f"missing; {arg('det_threshold')} needs a detection score for each box")
 

@@ -118,7 +118,7 @@ def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary,
     image_detections = Detections(image_id, **_columns(arrays, vocabulary, scored=scored))
     if not _is_sound(image_detections, vocabulary, scored=scored):
         record = image_detections.record(vocabulary, scored=scored)
-        for problem in problems(record, vocabulary, scored=scored, besides=()):  # the first of these is raised
+        for problem in problems(record, vocabulary, scored=scored, optional_fields=()):  # the first of these is raised
             text = problem.text.replace("the line has", "the image has")
             field = re.sub(r"^hois(\[\d+\])\.(\w+)$", r"\2\1", problem.field)  # hois[3].subject is subject[3]
             raise replace(problem, field=field, message=text).error("")

@@ -25,14 +25,14 @@ def problems(
     vocabulary: Vocabulary | None,
     *,
     scored: bool,
-    besides: Container[str] | None = None,
+    optional_fields: Container[str] | None = None,
     nulls: Container[str] = (),
 ) -> Iterator[Problem]:
     """Yield a problem for everything in a parsed image record that no metric can use, in reading order; nothing for a
     good record.
 
     vocabulary: the labels and verbs that the record may use; None for any. scored: whether it is a prediction, whose
-    triplets need a `score`. besides: those optional fields (keys of BESIDES) that the caller reads, None for all: by
+    triplets need a `score`. optional_fields: those of OPTIONAL_FIELDS that the caller reads, None for all: by
     others a line must not be judged. nulls: which of "label" and "object" may be null."""
     nulls = NULLS if _has_roles(vocabulary) else nulls
     if {"protocol", "gt", "predictions"} <= record.keys() and "boxes" not in record:
@@ -57,21 +57,21 @@ def problems(
             yield from _hoi_problems(f"hois[{index}]", hoi, count, vocabulary, scored=scored, null="object" in nulls)
     if _has_roles(vocabulary):
         yield from _role_problems(record, vocabulary)
-    yield from seldom_problems(record, vocabulary, scored=scored)
-    yield from problems_besides(record, besides)
+    yield from rare_field_problems(record, vocabulary, scored=scored)
+    yield from optional_field_problems(record, optional_fields)
 
 
-def problems_besides(record: Mapping[str, Any], besides: Container[str] | None = None) -> Iterator[Problem]:
-    """Yield the problems of the optional fields in `besides` (keys of BESIDES), which not every reader uses."""
-    for name, problems_of_field in BESIDES.items():
-        if besides is None or name in besides:
+def optional_field_problems(record: Mapping[str, Any], names: Container[str] | None = None) -> Iterator[Problem]:
+    """Yield the problems of the OPTIONAL_FIELDS, which not every reader uses. names: None for all."""
+    for name, problems_of_field in OPTIONAL_FIELDS.items():
+        if names is None or name in names:
             yield from problems_of_field(record)
 
 
 _RARE_FIELDS = frozenset({"image_hois", "ambiguous_hois", "caveats", "annotated", "iscrowd", "unstated", "left_out"})
 
 
-def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Problem]:
+def rare_field_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *, scored: bool) -> Iterator[Problem]:
     """Yield the problems of the fields that few records have: image-level labels, caveats, and flags of boxes."""
     if record.keys().isdisjoint(_RARE_FIELDS):  # fast readers call this for every record
         return
@@ -90,8 +90,8 @@ def seldom_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None, *,
 
 
 def truth_problems(record: Mapping[str, Any], vocabulary: Vocabulary | None) -> Iterator[Problem]:
-    """Yield the problems of a ground-truth record, scores among them. The fields of BESIDES are not checked."""
-    yield from problems(record, vocabulary, scored=False, besides=())
+    """Yield the problems of a ground-truth record, scores among them. The fields of OPTIONAL_FIELDS are not checked."""
+    yield from problems(record, vocabulary, scored=False, optional_fields=())
     yield from score_problems(record)
 
 
@@ -169,12 +169,11 @@ def _has_roles(vocabulary: Vocabulary | None) -> TypeGuard[Vocabulary]:
 
 def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary) -> Iterator[Problem]:
     """Yield the problems of the triplets' `role`, a field of datasets whose verbs have roles, such as V-COCO."""
-    roles_of = vocabulary.roles_of
     for index, hoi in _hois(record):
-        if type(hoi.get("verb")) is not str or hoi["verb"] not in roles_of:
+        roles = vocabulary.find_roles(hoi["verb"]) if type(hoi.get("verb")) is str else None
+        if roles is None:
             continue
         role, field = hoi.get("role"), f"hois[{index}].role"
-        roles = roles_of[hoi["verb"]]
         roles_text = f"{hoi['verb']} has {', '.join(roles) or 'none'}"
         if role is None and hoi.get("object") is not None:
             yield Problem(
@@ -197,13 +196,13 @@ def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, sco
     if scored and left_out is not None and type(left_out) is not list:
         yield Problem("left_out", f"{json_type(left_out)}; it must be an array of statements, as convert writes it")
     elif scored:
-        count, roles_of = _box_count(record) or 0, vocabulary.roles_of if left_out else {}
+        count = _box_count(record) or 0
         for index, item in enumerate(left_out or ()):
             if (
                 type(item) is not dict
                 or type(item.get("verb")) is not str
-                or item["verb"] not in roles_of
-                or item.get("role") not in (None, *roles_of[item["verb"]])
+                or (roles := vocabulary.find_roles(item["verb"])) is None
+                or item.get("role") not in (None, *roles)
                 or type(item.get("subject")) is not int
                 or not 0 <= item["subject"] < count
             ):
@@ -261,7 +260,7 @@ def _pair_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(f"{field}.interactiveness", text)
 
 
-BESIDES: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]] = {
+OPTIONAL_FIELDS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]] = {
     "size": _size_problems,
     "box_scores": lambda record: _box_list_problems("scores", record, is_number, "finite numbers", "score"),
     "verb_scores": _verb_score_problems,

@@ -38,7 +38,7 @@ from hoicli.records.columns import (
     require,
 )
 from hoicli.records.detections import ArrayLine, Detections
-from hoicli.records.image import problems, seldom_problems, truth_problems
+from hoicli.records.image import problems, rare_field_problems, truth_problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Bools, Floats, Ints, distinct, runs_of, starts_of
 from hoicli.records.parsing import Problem, Record
@@ -70,14 +70,14 @@ def read_scenes(
 
 
 def checker(
-    vocabulary: Vocabulary, *, scored: bool, besides: Container[str] = ()
+    vocabulary: Vocabulary, *, scored: bool, optional_fields: Container[str] = ()
 ) -> Callable[[Record], Iterator[Problem]]:
     """Return a function that yields the problems of a record: some for every record that `scenes_of` refuses, none for
     any other (tests/records/test_reading.py compares the two on thousands of broken records).
 
-    besides: the names of further optional fields of predictions to check, as `image.problems` takes them."""
+    optional_fields: the names of further fields of predictions to check, as `image.problems` takes them."""
     if scored:
-        return partial(problems, vocabulary=vocabulary, scored=True, besides=besides)
+        return partial(problems, vocabulary=vocabulary, scored=True, optional_fields=optional_fields)
     return partial(truth_problems, vocabulary=vocabulary)
 
 
@@ -133,7 +133,7 @@ def named_scenes(
 
     def check(record: Record) -> None:
         """Raise `ValueError` if a rare field of the record is bad."""
-        require(not any(seldom_problems(record, vocabulary, scored=scored)))
+        require(not any(rare_field_problems(record, vocabulary, scored=scored)))
 
     return raw_images(
         lines,

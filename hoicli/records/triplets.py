@@ -138,7 +138,7 @@ def open_problems(record: Record, *, truth: bool = False, unlabelled: bool = Fal
     The rules are those of `image.problems` without a vocabulary, except that scores may be missing, an object may be
     null, image-level labels are not checked, and senses must be texts. unlabelled: whether labels may be null."""
     nulls = NULLS if unlabelled else ("object",)  # NULLS: objects and labels
-    for problem in problems(record, None, scored=False, besides=(), nulls=nulls):
+    for problem in problems(record, None, scored=False, optional_fields=(), nulls=nulls):
         if not problem.field.startswith(("image_hois", "ambiguous_hois")):
             yield problem
     hois = record.get("hois")

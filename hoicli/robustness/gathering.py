@@ -41,7 +41,7 @@ class CellRow(NamedTuple):
 
     value, unit: as the row has them, the value None if there was nothing to average. place: the file and line of the
     row, for messages. tags: without those that name the cell and the recipe of its images, which is `recipe`. settings:
-    of the row's signature, key to value."""
+    of the row's signature, key to value. note: what its reader must know, "" for nothing."""
 
     cell: Cell
     value: float | None
@@ -50,6 +50,7 @@ class CellRow(NamedTuple):
     tags: Mapping[str, str]
     recipe: str
     settings: Mapping[str, str]
+    note: str = ""
 
     @property
     def truth(self) -> str:
@@ -105,6 +106,7 @@ class Gathering:
             tags=model_tags,
             recipe=tags.get(RECIPE_TAG, ""),
             settings=settings_of(row),
+            note=row.get("note", ""),
         )
         rows_by_model = self._rows.setdefault((row["metric"], row["subset"], row.get("protocol", "")), {})
         rows_by_model.setdefault(tags.get("model", ""), []).append(cell_row)

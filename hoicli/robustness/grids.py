@@ -132,8 +132,8 @@ def build_grids(
 
 
 def _setting_remarks(rows: Sequence[CellRow]) -> list[str]:
-    """Return remarks on settings that differ between the models' rows, and on rows that do not say in which order their
-    ground truth is listed."""
+    """Return remarks on settings that differ between the models' rows, on rows that do not say in which order their
+    ground truth is listed, and on rows with a note."""
     remarks = []
     settings = sorted({row.shared for row in rows if row.shared})
     if len(settings) > 1:
@@ -141,6 +141,8 @@ def _setting_remarks(rows: Sequence[CellRow]) -> list[str]:
     has_order = {"listed" in row.settings for row in rows if row.truth}
     if len(has_order) > 1:
         remarks.append("some rows do not say in which order their ground truth is listed, as those of hoicli 1.0")
+    if noted := [row for row in rows if row.note]:
+        remarks.append(f"{len(noted):,} of {len(rows):,} rows have a note, first {noted[0].place}: {noted[0].note}")
     return remarks
 
 

@@ -212,7 +212,7 @@ def read_record(line: Line) -> Record:
     first problem."""
     record = parse(line)
     # of any vocabulary, with or without scores, labels and objects
-    for problem in problems(record, None, scored=False, besides=("size",), nulls=NULLS):
+    for problem in problems(record, None, scored=False, optional_fields=("size",), nulls=NULLS):
         raise problem.error(line.place)
     for number, box in enumerate(record["boxes"]):
         if max(map(abs, box)) > FARTHEST:

@@ -188,12 +188,13 @@ def _severity_cells(grid: Grid, **part: Any) -> list[Row]:
 def draw(grids: Sequence[Grid], path: str, *, kind: str = "curves", look: Look = PAPER) -> None:
     """Draw the grids into the file at `path`. grids: the best model first; kind: of figure, one of
     `figures.robustness_plots.PLOTS`; look: its style. Raises `UsageError` if matplotlib is not installed."""
-    models, caveats = {grid.model: _figure_means(grid) for grid in grids}, caveats_of(robustness_rows(grids))
+    means_of_models = {grid.model: _figure_means(grid) for grid in grids}
+    caveats = caveats_of(robustness_rows(grids))
     if kind == "curves":
-        plot_robustness(models, path, metric=grids[0].metric, caveats=caveats, look=look)
+        plot_robustness(means_of_models, path, metric=grids[0].metric, caveats=caveats, look=look)
     else:
         cells = [grid.cells for grid in grids]
-        plot_heat_maps(models, cells, path, metric=grids[0].metric, caveats=caveats, look=look)
+        plot_heat_maps(means_of_models, cells, path, metric=grids[0].metric, caveats=caveats, look=look)
 
 
 def _figure_means(grid: Grid) -> Means:

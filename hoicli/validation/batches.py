@@ -15,7 +15,7 @@ import orjson
 from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.columns import Images, RawImages, check_types, raw_images, require
-from hoicli.records.image import problems_besides, seldom_problems
+from hoicli.records.image import optional_field_problems, rare_field_problems
 from hoicli.records.kit import Bools, Floats, Growing, Ints, distinct, starts_of
 from hoicli.records.parsing import Record, is_number
 from hoicli.records.triplets import Numbered
@@ -157,10 +157,11 @@ class Facts:
 
 
 def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scored: bool, sound: bool) -> Checked:
-    """Return the image records in some lines as columns. scored: whether they are predictions; sound: known to be good.
+    """Return the image records in some lines as columns. scored: whether they are predictions; sound: whether they are
+    known to be good.
 
-    Unless they are, an exception that `columns.attempt` expects is raised for a line that is no image record, that has
-    a problem (`records.problems`) other than an unknown label, or that has a score which is no number."""
+    Unless they are, raise an exception that `columns.attempt` expects for a line that is no image record, that has a
+    problem (`records.problems`) other than an unknown label, or that has a score which is no number."""
     has_roles = vocabulary is not None and bool(vocabulary.roles)
     vocabulary_or_empty = vocabulary or Vocabulary("", (), (), ())
     labels = Names(vocabulary_or_empty.objects, vocabulary_or_empty.object_ids, nulls=has_roles)
@@ -203,7 +204,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
 
 class _RecordDetails:
     """Checks records, and collects what `raw_images` does not read of them: `sizes`, the size of each image; `masks`,
-    its caveats as bits of a number; `unknown`, how many objects in its lists of pairs the vocabulary does not have."""
+    its caveats as bits of a number; `unknown`, how many objects in its image-level labels the vocabulary lacks."""
 
     def __init__(self, vocabulary: Vocabulary | None, *, scored: bool, sound: bool) -> None:
         """Start without records. scored: whether they are predictions; sound: whether they are known to be good."""
@@ -213,19 +214,19 @@ class _RecordDetails:
         self._scored, self._sound = scored, sound
         self._vocabulary_with_roles = vocabulary if vocabulary is not None and vocabulary.roles else None
         self._object_ids: Mapping[str, int] = {} if vocabulary is None else vocabulary.object_ids
-        self._pair_keys = () if vocabulary is None else ("image_hois", "ambiguous_hois")
+        self._image_label_keys = () if vocabulary is None else ("image_hois", "ambiguous_hois")
 
     def add(self, record: Record) -> None:
-        """Add an image record. Raises what `columns.attempt` expects for a bad one, a result row and a match record."""
+        """Add an image record. Raises an exception that `columns.attempt` expects if it is a result row, a match record
+        or, unless all are sound, a bad image record."""
         require("metric" not in record and not ("predictions" in record and "gt" in record))
         self.masks.append(caveats.read_caveats(record.get("caveats")))
         size = _size(record)
         self.sizes.append(size)
         if not self._sound:
-            _check_besides(record, size, self._vocabulary_with_roles, scored=self._scored)
-        pair_lists = [record.get(key) for key in self._pair_keys]
-        pairs = chain.from_iterable(pair_list for pair_list in pair_lists if pair_list)
-        self.unknown.append(sum(name not in self._object_ids for _, name in pairs))
+            _check_other_fields(record, size, self._vocabulary_with_roles, scored=self._scored)
+        pairs = chain.from_iterable(record.get(key) or () for key in self._image_label_keys)
+        self.unknown.append(sum(object_ not in self._object_ids for _, object_ in pairs))
 
 
 def _numbered_roles(raw: RawImages) -> tuple[Ints, list[str | None]]:
@@ -253,10 +254,10 @@ def _size(record: Record) -> Size | None:
     return (width, height) if are_sides else None
 
 
-def _check_besides(record: Record, size: Size | None, vocabulary: Vocabulary | None, *, scored: bool) -> None:
+def _check_other_fields(record: Record, size: Size | None, vocabulary: Vocabulary | None, *, scored: bool) -> None:
     """Raise an exception that `columns.attempt` expects for a problem in fields that `raw_images` does not read. size:
     of the record's image, None unless it is two numbers above 0; vocabulary: None unless it has roles."""
-    require(not any(seldom_problems(record, vocabulary, scored=scored)))
+    require(not any(rare_field_problems(record, vocabulary, scored=scored)))
     for key in ("width", "height") if size is None else ():
         require(key not in record or (is_number(record[key]) and record[key] > 0))
     scores = record.get("scores")
@@ -265,17 +266,18 @@ def _check_besides(record: Record, size: Size | None, vocabulary: Vocabulary | N
         check_types(scores, int, float)
         require(len(scores) == len(record["boxes"]))
     if "pairs" in record:
-        require(not any(problems_besides(record, ("pairs",))))
+        require(not any(optional_field_problems(record, ("pairs",))))
 
 
 def _check_roles(batch: Checked, vocabulary: Vocabulary) -> None:
     """Raise `ValueError` for a role that a known verb does not have, and for an object without a role."""
-    roles_of, roles = vocabulary.roles_of, len(batch.roles)
+    roles_of = [vocabulary.find_roles(name) for name in batch.verbs.spelled]  # None: an unknown verb
+    roles = len(batch.roles)
     verbs, role_numbers = np.divmod(distinct(batch.verb * roles + batch.role), roles)  # each combination once
     for verb, role in zip(verbs.tolist(), role_numbers.tolist(), strict=True):
-        name = batch.verbs.spelled[verb]
-        require(role == 0 or name not in roles_of or batch.roles[role] in roles_of[name])
-    verb_known = np.array([name in roles_of for name in batch.verbs.spelled], dtype=bool)
+        known_roles = roles_of[verb]
+        require(role == 0 or known_roles is None or batch.roles[role] in known_roles)
+    verb_known = np.array([known_roles is not None for known_roles in roles_of], dtype=bool)
     require(not (verb_known[batch.verb] & (batch.role == 0) & (batch.object >= 0)).any())
 
 

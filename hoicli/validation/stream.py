@@ -24,7 +24,7 @@ from hoicli.io.memory import no_garbage_collection
 from hoicli.io.streams import Line, Stream
 from hoicli.records.boxes import MOST_INVERTED
 from hoicli.records.columns import BATCH, attempt
-from hoicli.records.image import UNKNOWN_LABEL, problems, problems_besides
+from hoicli.records.image import UNKNOWN_LABEL, optional_field_problems, problems
 from hoicli.records.intake import ErrorPolicy, ImageRegister
 from hoicli.records.kit import Growing, starts_of
 from hoicli.records.parsing import Problem, Record, is_number, parse
@@ -165,7 +165,7 @@ class Checker:
                 continue
             find_problems, is_image_record = self._check_of(record)
             if is_image_record:
-                for problem in problems_besides(record):
+                for problem in optional_field_problems(record):
                     self.found.findings.add(UNREAD, str(problem.error(line.place)))
                 if all(problem.code == UNKNOWN_LABEL for problem in find_problems()):
                     good.append(line if self.found.scored else _without_other_scores(line, record))
@@ -189,7 +189,7 @@ class Checker:
         if self.found.scored is None:
             self.found.scored = _says_scores(record)
             self.found.unsure |= self.found.scored is None
-        return partial(problems, record, self._vocabulary, scored=bool(self.found.scored), besides=()), True
+        return partial(problems, record, self._vocabulary, scored=bool(self.found.scored), optional_fields=()), True
 
     def _add_good_lines(self, lines: list[Line]) -> None:
         """Check lines that are known to be good image records, apart from unknown labels."""

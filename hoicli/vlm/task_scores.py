@@ -72,16 +72,18 @@ class Measured:
     def scores(self, resampling: Resampling | None = None) -> dict[Key, Score]:
         """Return {(metric, subset): its score} in the order of the rows; with intervals if there is a resampling and at
         least FEWEST_IMAGES images."""
-        values = self.rounds(np.ones((self.images, 1), dtype=np.int32))
-        drawn_blocks = blocks(resampling) if resampling is not None and self.images >= FEWEST_IMAGES else []
-        rounds_drawn = [self.rounds(block.resamples(self.images)) for block in drawn_blocks]
+        values = self.rounds(np.ones((self.images, 1), dtype=np.int32))  # one round, in which each image counts once
+        resamples: list[dict[Key, Floats]] = []
+        if resampling is not None and self.images >= FEWEST_IMAGES:
+            resamples = [self.rounds(block.resamples(self.images)) for block in blocks(resampling)]
         scores = {}
         for key, n in self.n.items():
-            value, interval_ends = float(values[key][0]), None
-            if rounds_drawn and not np.isnan(value):
-                resampled = np.concatenate([values_drawn[key] for values_drawn in rounds_drawn])
-                interval_ends = interval(value, resampled, self.images, lowest=0.0, highest=1.0)
-            scores[key] = Score(None if np.isnan(value) else value, n, interval_ends)
+            value = float(values[key][0])
+            ends = None
+            if resamples and not np.isnan(value):
+                resampled = np.concatenate([values_of_block[key] for values_of_block in resamples])
+                ends = interval(value, resampled, self.images, lowest=0.0, highest=1.0)
+            scores[key] = Score(None if np.isnan(value) else value, n, ends)
         return scores
 
     def rows(self, tags: Mapping[str, str], released: str | None, resampling: Resampling | None) -> Iterator[Row]:

@@ -67,6 +67,20 @@ def test_only_predicted_needs_the_ground_truth(hoicli: Hoicli, tmp_path: Path) -
         assert "give the ground truth with --gt" in refusal(hoicli(command, matches))
 
 
+def test_rows_say_that_many_images_have_no_predictions(hoicli: Hoicli, tmp_path: Path) -> None:
+    part = written(tmp_path / "part.jsonl", records(PREDICTIONS)[:5])
+    matches = tmp_path / "matches.jsonl"
+    hoicli("match", "--only-predicted", "--gt", GT, "--protocol", "hico", part, "-o", matches)
+    compared = ("compare", "--no-errors", part, PREDICTIONS)
+    for call in (("eval", part), ("eval", matches), ("claim", "--protocol", "hico", part, "12.3"), compared):
+        result = hoicli(*call, "--gt", GT)
+        assert "3 of 8 ground-truth images have no predictions: their triplets are missed; to leave" in result.err
+        first, *_, last = map(json.loads, result.out.splitlines())
+        assert first["note"] == "3 of 7 images with ground truth have no predictions: their triplets are missed"
+        assert ("note" in last) == (call[0] != "compare")
+    assert "note" not in hoicli("eval", "--gt", GT, PREDICTIONS).out  # a detector may find nothing in one of eight
+
+
 def test_a_match_that_stops_ends_its_stream_so_that_nobody_takes_it(hoicli: Hoicli, tmp_path: Path) -> None:
     many = [{**records(PREDICTIONS)[0], "image_id": f"i{number}"} for number in range(600)]
     truth = [{**records(GT)[0], "image_id": record["image_id"]} for record in many]

@@ -332,6 +332,24 @@ def test_a_similarity_that_follows_from_its_scores(change: Record) -> None:
     assert len(SimilarityTable.read(as_lines([{**GOOD, **change}]), ErrorPolicy())) == 1
 
 
+RECORD = b'{"pos": "v", "a": "pet.v.01", "b": "hug.v.01", "similarity": 0.5, "measure": "wordnet:wup"}'
+
+
+@pytest.mark.parametrize(
+    ("lines", "place"),
+    [
+        ([RECORD, RECORD + b"," + RECORD], "sim.jsonl:2"),
+        ([RECORD + b"," + RECORD[:9], RECORD[9:]], "sim.jsonl:1"),
+        ([RECORD[:-1], RECORD[1:]], "sim.jsonl:1"),
+        ([RECORD, RECORD[:-1] + b',"pos": "v"}'], "sim.jsonl:2: the key 'pos' occurs twice"),
+        ([RECORD, RECORD[:-1] + b',"measure": "wordnet\\u003awup"}'], "sim.jsonl:2: the key 'measure' occurs twice"),
+    ],
+)
+def test_each_line_is_a_record(lines: list[bytes], place: str) -> None:
+    table = [Line("sim.jsonl", number, data) for number, data in enumerate(lines, start=1)]
+    assert complaint(DataError, SimilarityTable.read, table, ErrorPolicy()).startswith(place)
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_a_joined_zero_has_no_sign(rule: str) -> None:
     row = {"pos": "v", "a": "pet.v.01", "b": "touch.v.01", "similarity": -0.0}

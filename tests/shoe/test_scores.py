@@ -229,7 +229,7 @@ def test_weights_are_copies(data: Data, weights: list[int], area: str) -> None:
 
 def slow_areas(run: Run, weight: dict[str, int], area: str) -> list[float]:
     """The soft AP of each class, entry by entry, each as often as its image."""
-    entries, shoe = soft_entries(run.shoe, run.loose), run.shoe
+    entries, shoe = soft_entries(run.shoe, run.ranked), run.shoe
     found = []
     for number in range(len(shoe.classes.classes)):
         owners = zip(shoe.truth.image_of_hoi, shoe.classes.class_of, strict=True)

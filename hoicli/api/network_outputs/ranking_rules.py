@@ -84,13 +84,13 @@ def score_actions(scores: NDArray[Any], object_scores: NDArray[Any]) -> NDArray[
 def best_of_interactions(
     scores: NDArray[Any], object_scores: NDArray[Any], vocabulary: Vocabulary, limit: int | None = MOST_TRIPLETS
 ) -> Ranked:
-    """Return the best triplets of an image by GEN-VLKT's scores, as its HICO-DET evaluator takes them: of equal scores
-    the first, as often as there are such (`np.where(...)[0][0]`)."""
+    """Return the best triplets of an image by GEN-VLKT's scores, as its HICO-DET evaluator takes them: it looks up each
+    score and takes the first triplet with it (`np.where(...)[0][0]`), so triplets of equal scores repeat the first."""
     combined = score_interactions(scores, object_scores, verbs_and_objects(vocabulary)[1])
     ranked = best_of_queries(combined, limit)
-    is_new = np.append(True, np.diff(ranked.score) != 0)[: len(ranked.score)]
-    first = np.maximum.accumulate(np.where(is_new, np.arange(len(is_new)), 0))
-    return Ranked(ranked.query[first], ranked.number[first], ranked.score)
+    is_new_score = np.append(True, np.diff(ranked.score) != 0)[: len(ranked.score)]
+    first_of_score = np.maximum.accumulate(np.where(is_new_score, np.arange(len(is_new_score)), 0))
+    return Ranked(ranked.query[first_of_score], ranked.number[first_of_score], ranked.score)
 
 
 def interaction_pairs(
