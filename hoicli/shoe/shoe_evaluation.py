@@ -230,9 +230,8 @@ class Evaluation:
     def _is_triplet(self, predictions: Triplets) -> Bools:
         """Return [T]: whether each prediction is a triplet, rather than one of V-COCO's scores of an action without its
         object (an agent's) for a verb that is also predicted with objects (its roles)."""
-        roles_of = self._vocabulary.roles_of
         no_object = np.array([name == NOTHING for name in predictions.objects], dtype=bool)
-        has_roles = np.array([bool(roles_of.get(verb or "")) for verb, _ in predictions.verbs], dtype=bool)
+        has_roles = np.array([bool(self._vocabulary.find_roles(verb)) for verb, _ in predictions.verbs], dtype=bool)
         is_triplet: Bools = predictions.role | ~no_object[predictions.label] | ~has_roles[predictions.verb]
         return is_triplet
 
