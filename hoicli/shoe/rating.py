@@ -21,11 +21,12 @@ from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
+from hoicli.records.kit import Floats, Ints, distinct
 from hoicli.records.parsing import Record, parse
 from hoicli.records.triplets import Name, Triplets, merge, triplet_batches
 from hoicli.shoe.likenesses import classes_of, likenesses, named_pairs, normalise
 from hoicli.shoe.settings import OFFLINE
-from hoicli.shoe.similarity_table import Pair, Rated, SimilarityTable, pair_of
+from hoicli.shoe.similarity_table import Pair, Rated, SensePairs, SimilarityTable, pair_of
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 from hoicli.wordnet.graph import HYPERNYMS
@@ -92,7 +93,7 @@ def evaluation_pairs(
     classes = classes_of(truth, senses_of(vocabulary), candidates, dataset_classes)
     verbs, objects = likenesses(truth, predictions_read, classes, candidates)
     note_senseless(verbs.senseless | objects.senseless)
-    return [*verbs.asked, *objects.asked]
+    return [*verbs.asked.by_name(), *objects.asked.by_name()]
 
 
 def dataset_pairs(dataset: str, *, all_senses: bool = False) -> list[Pair]:
@@ -160,19 +161,23 @@ def note_senseless(labels: Set[str]) -> None:
 def rate(backend: str, pairs: Sequence[Pair]) -> list[Rated]:
     """Return the rating of each pair of senses by a measure of the WordNet in use. backend: one of OFFLINE. The order
     of a pair matters slightly to `wup`, which is not quite symmetric."""
-    wordnet = open_wordnet()
     synset = synsets_of(pairs)
     rows = np.array([(synset[a], synset[b]) for _, a, b in pairs], dtype=np.int64).reshape(-1, 2)
-    if backend == "lexical":
-        from hoicli.wordnet.lexical import similarities  # brings SciPy along
-
-        values = similarities(wordnet.graph, rows).tolist()
-    else:
-        measure = backend.removeprefix("wordnet:")
-        values = rescale(wordnet.graph, measure, rows, raw_similarities(wordnet.graph, measure, rows)).tolist()
+    values = _measure(backend, rows).tolist()
     # Pairs of equal similarity share an object: there are millions of pairs, and a measure has few values.
     rated = {value: Rated(value, measure=measure_of(backend)) for value in set(values)}
     return [rated[value] for value in values]
+
+
+def _measure(backend: str, pairs: Ints) -> Floats:
+    """Return [P] the similarity of each pair of synsets [P, 2] by an offline backend."""
+    graph = open_wordnet().graph
+    if backend == "lexical":
+        from hoicli.wordnet.lexical import similarities  # brings SciPy along
+
+        return similarities(graph, pairs)
+    measure = backend.removeprefix("wordnet:")
+    return rescale(graph, measure, pairs, raw_similarities(graph, measure, pairs))
 
 
 def measure_of(backend: str) -> str:
@@ -186,21 +191,27 @@ def signed_measure(backend: str) -> str:
     return f"{backend}@{open_wordnet().content_name}"
 
 
-def backend_of(table: SimilarityTable, pairs: Sequence[Pair]) -> str | None:
+def backend_of(table: SimilarityTable, asked: Iterable[SensePairs]) -> str | None:
     """Return the offline backend that a table says it is from, if the backend, run now, gives these pairs the same
     similarities; else None. Pairs that the table lacks are passed over."""
     backends = [backend for backend in OFFLINE if table.raters == {measure_of(backend)}]
     if not backends:
         return None
-    similarity = table.values([a for _, a, _ in pairs], [b for _, _, b in pairs])
-    in_table = np.flatnonzero(~np.isnan(similarity))
-    try:
-        rated = rate(backends[0], [pairs[place] for place in in_table.tolist()])
-    except (DataError, UsageError):  # a sense or counts that this WordNet does not have: the table is from another one
-        return None
-    expected = np.array([rating.similarity for rating in rated], dtype=np.float64)
-    is_same = np.allclose(similarity[in_table], expected, rtol=0, atol=NEARLY_EQUAL)
-    return backends[0] if is_same else None
+    for pairs in asked:
+        number = table.numbers(pairs.names)
+        similarity = table.look_up(number[pairs.first], number[pairs.second])
+        in_table = np.flatnonzero(~np.isnan(similarity))
+        sides = np.column_stack([pairs.first, pairs.second])[in_table]
+        senses = [pairs.names[place] for place in distinct(sides.ravel()).tolist()]
+        try:
+            synset = synsets_of([(pairs.pos, sense, sense) for sense in senses])
+            row = np.array([synset.get(sense, -1) for sense in pairs.names], dtype=np.int64)
+            expected = _measure(backends[0], row[sides])
+        except (DataError, UsageError):  # a sense or counts that this WordNet lacks: the table is from another one
+            return None
+        if not np.allclose(similarity[in_table], expected, rtol=0, atol=NEARLY_EQUAL):
+            return None
+    return backends[0]
 
 
 def synsets_of(pairs: Iterable[Pair]) -> dict[str, int]:
@@ -260,16 +271,17 @@ class PairLines(TableWork):
 
             similarities = word_similarities(open_wordnet().graph, word_pairs).tolist()
             similarity_of_words = dict(zip(word_pairs, similarities, strict=True))
-        # what a line needs: pairs of senses (a list), the synsets of two words (a tuple), or nothing but its similarity
         for record, needs in self._lines:
-            if isinstance(needs, list):
+            if isinstance(needs, float):  # the similarity itself
+                yield {**record, "similarity": needs}
+            elif isinstance(needs, tuple):  # the synsets of two words
+                yield {**record, "similarity": similarity_of_words[needs]}
+            else:  # pairs of senses, of which the best counts
                 ratings = [rating_of[pair] for pair in needs if rating_of[pair].similarity is not None]
                 best = max(ratings, key=lambda rating: rating.similarity or 0.0, default=Rated(None))
                 # A line of two senses can go into a table, where it says which models or which measure rated it.
-                as_in_table = all(_is_sense(record[key]) for key in ("a", "b"))
+                as_in_table = _is_sense(record["a"]) and _is_sense(record["b"])
                 yield {**record, "similarity": best.similarity, **(best.fields if as_in_table else {})}
-            else:
-                yield {**record, "similarity": similarity_of_words[needs] if isinstance(needs, tuple) else needs}
         if self._senseless:
             word, place = next(iter(self._senseless.items()))
             note(f"words without a WordNet sense: {len(self._senseless):,} (the first: {word!r}, {place})")

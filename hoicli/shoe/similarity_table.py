@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
@@ -21,7 +22,6 @@ import numpy as np
 import orjson
 
 from hoicli.errors import DataError, write_number
-from hoicli.io.opened_files import repeated_key
 from hoicli.io.streams import Line
 from hoicli.records.columns import attempt, check_types, require
 from hoicli.records.intake import ErrorPolicy
@@ -32,6 +32,35 @@ from hoicli.shoe.settings import RULES
 
 Pair = tuple[str, str, str]
 """(part of speech, sense a, sense b), a < b."""
+
+
+@dataclass(frozen=True)
+class SensePairs:
+    """P pairs of different senses of one part of speech. names: senses, sorted; first, second [P]: the places in
+    `names` of the senses of each pair, the smaller place first."""
+
+    pos: str
+    names: Sequence[str]
+    first: Ints
+    second: Ints
+
+    @classmethod
+    def from_names(cls, pos: str, pairs: Sequence[Pair]) -> SensePairs:
+        """Return pairs of this part of speech that are given by names."""
+        names = sorted({sense for _, *senses in pairs for sense in senses})
+        place = {name: number for number, name in enumerate(names)}
+        places = np.array([(place[a], place[b]) for _, a, b in pairs], dtype=np.int64).reshape(-1, 2)
+        return cls(pos, names, *places.T)
+
+    def __len__(self) -> int:
+        """Return P."""
+        return len(self.first)
+
+    def by_name(self) -> list[Pair]:
+        """Return the pairs by name."""
+        sides = (map(self.names.__getitem__, side.tolist()) for side in (self.first, self.second))
+        return [(self.pos, a, b) for a, b in zip(*sides, strict=True)]
+
 
 SCALE = 4
 """The highest rating."""
@@ -209,12 +238,18 @@ class _Reading:
         fast way: those that say no more than the similarity and the measure. For any other line among them, and for a
         pair with two ratings, raise an exception (as `require` does) that `columns.attempt` turns into None."""
         require(b'"scores"' not in lines[0].data)  # a table with scores: do not try
-        records = [orjson.loads(line.data) for line in lines]
+        # All lines are parsed as one array. Each is a record of its own if it begins with a brace and none has others.
+        text = b",".join([line.data for line in lines])
+        require(all(line.data.startswith(b"{") for line in lines) and text.count(b"{") == len(lines))
+        records = orjson.loads(b"[%b]" % text)
+        require(len(records) == len(lines) and b"\\" not in text)
         require(set().union(*records) <= _KEYS)
-        require(not any(repeated_key(line.data, record) for line, record in zip(lines, records, strict=True)))
         pos, *sides, similarity = zip(*map(_FIELDS, records), strict=True)  # columns; sides: the two senses, a and b
-        measures = set(map(dict.get, records, repeat("measure")))
+        measures = Counter(map(dict.get, records, repeat("measure")))
         require(all(name is None or (type(name) is str and name) for name in measures))
+        # No key is repeated: there is a colon for each key, besides those in the names of measures.
+        colons = sum(count * (name or "").count(":") for name, count in measures.items())
+        require(text.count(b":") == sum(map(len, records)) + colons)
         require(all(pos == tuple(map(_pos_of, side)) for side in sides) and None not in pos)
         require(not any(map(eq, *sides)))
         check_types(similarity, float, int)
@@ -223,7 +258,7 @@ class _Reading:
         # what is stored of each pair, which is the new similarity unless another line had one
         stored = map(self.pairs.setdefault, _keys(first, second).tolist(), similarity)
         require(all(map(eq, stored, similarity)))
-        self.measures |= measures
+        self.measures |= measures.keys()
         self.rules.add("mean")
         return True
 

@@ -21,7 +21,7 @@ from hoicli.io.messages import note
 from hoicli.io.streams import Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.rating import backend_of, rate, signed_measure
-from hoicli.shoe.similarity_table import Pair, SimilarityTable, pair_of
+from hoicli.shoe.similarity_table import Pair, SensePairs, SimilarityTable, pair_of
 from hoicli.vlm.result_files import Referring, asked_settings
 from hoicli.vlm.task_scores import Measured, Shares
 from hoicli.vocabulary.datasets import load
@@ -122,7 +122,7 @@ def _rate_pairs(pairs: Sequence[Pair], sim: Stream | str, policy: ErrorPolicy) -
         problem = f"{missing:,} of {len(pairs):,} pairs of senses are not in the similarity table"
         how = f"{arg('needed')} writes those that are needed, hoicli shoe-sim --pairs rates them"
         raise DataError(f"{problem}; {how}", place=sim.name, code="not-whole")
-    backend = backend_of(table, pairs)
+    backend = backend_of(table, [SensePairs.from_names("v", pairs)])
     name = f"table-{table.digest()}" if backend is None else signed_measure(backend)
     return dict(zip(pairs, values, strict=True)), name
 
