@@ -326,15 +326,14 @@ def _match_stream_tallies(
     for view in matched_views:
         view.check_whole(truth, stream.unread, predictions.name)
     unlabelled = find_unlabelled_views({view.row: view.tally for view in matched_views}, named, predictions.name)
+    evaluated_views = [view for view in matched_views if view.row not in unlabelled]
     if truth is not None:
+        for view in evaluated_views:
+            view.add_missed(truth, requested.get(view.row.key, view.row))
         tell_absent(truth, [view.row for view in matched_views])
         for message in {unpredicted_note(len(view.tally.listed.image_ids), truth) for view in matched_views} - {""}:
             note(message)
-    for view in matched_views:
-        if view.row in unlabelled:
-            continue
-        if truth is not None:
-            view.add_missed(truth, requested.get(view.row.key, view.row))
+    for view in evaluated_views:
         view.check_counted(vocabulary, predictions.name, allowed=filters.allow_uncounted)
         yield view.tally, vocabulary, view.signed_settings()
 

@@ -131,9 +131,11 @@ class GroundTruth:
         """Whether every annotated action of V-COCO has an object, while many have none in the official files."""
         scenes, pairs = self.scenes, self.vocabulary.interactions
         verbs = np.array([self.vocabulary.verb_ids[verb] for verb, _ in pairs])
-        action = scenes.subject * len(verbs) + verbs[scenes.interaction]  # one number for each person and verb
-        with_object = scenes.object >= 0
-        return bool(len(action)) and set(action[~with_object]) <= set(action[with_object])
+        counted = scenes.interaction >= 0
+        # one number for each person and verb
+        action = scenes.subject[counted] * len(verbs) + verbs[scenes.interaction[counted]]
+        with_object = scenes.object[counted] >= 0
+        return bool(len(action)) and bool(np.isin(action[~with_object], action[with_object]).all())
 
     @cached_property
     def total(self) -> int:
