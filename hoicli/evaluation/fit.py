@@ -14,6 +14,7 @@ from hoicli.evaluation.pairing import first_largest
 from hoicli.io.messages import note
 from hoicli.records.boxes import MOST_INVERTED, find_inverted
 from hoicli.records.columns import Images
+from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints, median
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -137,11 +138,13 @@ class Fit:
         return f"do the boxes fit? {problem}; {tells_more(vocabulary)}" if problem else ""
 
 
-def check_annotated(truth: Images, name: str) -> None:
+def check_annotated(truth: Images, name: str, policy: ErrorPolicy) -> None:
     """Check the boxes of ground truth: print notes about inverted boxes and boxes that may be fractions of the image's
     sides, and about ground truth without a triplet. Raises `DataError` if many boxes are inverted or all are fractions:
-    the whole pixel that some protocols add to corners would make everything overlap."""
+    the whole pixel that some protocols add to corners would make everything overlap; and if there is no triplet, but
+    lines were dropped by the `policy`, which may have held them."""
     if not len(truth.subject):
+        policy.report(some_left=False)
         note(f"{name}: the ground truth holds no triplet: none can be found, and a mean of triplets shows nothing")
     Inverted().add(truth).report(name)
     starts = truth.box_start[:-1][np.diff(truth.box_start) > 0]
