@@ -149,8 +149,7 @@ class Context:
         return self.vocabulary.subjects[0]
 
     def drop(self, reason: str, place: str, count: int = 1, word: str = "", long_text: str = "") -> None:
-        """Count what is left out of the result. reason: in the plural; word: one that the summary quotes; long_text:
-        what --left-out has in its place."""
+        """Count what is left out of the result. reason: in the plural; word: to quote; long_text: for --left-out."""
         total, first = self.dropped.get(reason, (0, place))
         self.dropped[reason] = (total + count, first)
         if self.left_out_file:
@@ -197,8 +196,7 @@ WORDS_SHOWN = 10
 
 
 def list_words(counts: Mapping[str, int], option: str) -> str:
-    """Return the most frequent of counted texts with their counts, for a note: '"drives past" 7, "gallops" 2'. option:
-    the one that writes all of them to a file."""
+    """Return the most frequent texts with their counts ('"drives past" 7, "gallops" 2'). option: writes all."""
     frequent = Counter(counts).most_common(WORDS_SHOWN)
     more = len(counts) - len(frequent)
     rest = f" and {more:,} more ({arg(option, like='FILE')} has all)" if more else ""
