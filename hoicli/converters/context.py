@@ -149,7 +149,8 @@ class Context:
         return self.vocabulary.subjects[0]
 
     def drop(self, reason: str, place: str, count: int = 1, word: str = "", long_text: str = "") -> None:
-        """Count what is left out of the result. reason: in the plural; word: to quote; long_text: for --left-out."""
+        """Count what is left out of the result. reason: in the plural; word: one that the summary quotes; long_text:
+        what --left-out has in its place."""
         total, first = self.dropped.get(reason, (0, place))
         self.dropped[reason] = (total + count, first)
         if self.left_out_file:
@@ -196,7 +197,8 @@ WORDS_SHOWN = 10
 
 
 def list_words(counts: Mapping[str, int], option: str) -> str:
-    """Return the most frequent texts with their counts ('"drives past" 7, "gallops" 2'). option: writes all."""
+    """Return the most frequent texts with their counts: '"drives past" 7, "gallops" 2'. option: the one that writes all to a
+    file."""
     frequent = Counter(counts).most_common(WORDS_SHOWN)
     more = len(counts) - len(frequent)
     rest = f" and {more:,} more ({arg(option, like='FILE')} has all)" if more else ""

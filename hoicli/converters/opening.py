@@ -40,7 +40,7 @@ class Opening:
     dataset: the command's dataset. is_named: whether the user named it with --dataset. fixed: whether the command works
     in this dataset only, so that a format of another one is refused. source_format: a name in FORMATS, None to detect
     it. image_list: the value of --image-list. truth: the path of the command's ground truth, which says what numbers
-    and positions of images mean without --image-list; "" if it is no file. policy: about bad items."""
+    and positions of images mean without --image-list; "" if it is no file. policy: what to do about bad items."""
 
     dataset: str = "hico"
     is_named: bool = False

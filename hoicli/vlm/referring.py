@@ -86,7 +86,7 @@ def similarities(
 ) -> tuple[dict[tuple[str, str], float], str]:
     """Return {(true phrase, predicted phrase): similarity of their verbs}, and the name of the measure in signatures
     (for a table its digest). Equal phrases have 1; a verb without a sense has 0, and a note says how many there are.
-    sim: a table of similarities, which must have all pairs, or an offline measure's name."""
+    sim: a table of similarities, which must have all pairs, or the name of an offline measure."""
     rated, measure = _rate_pairs(needed_pairs(senses), sim, policy)
     similarity: dict[tuple[str, str], float] = {}
     senseless: list[str] = []

@@ -172,7 +172,7 @@ def grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
 
 
 def _first_value(row: Mapping[str, Any], keys: Sequence[str], meaning: str) -> str:
-    """Return the first of the keys that a row has; raises `DataError` if it has none. meaning: of the value."""
+    """Return the first of the keys that a row has; raises `DataError` if it has none. meaning: what the value says."""
     key = next((key for key in keys if key in row), None)
     if key is None:
         raise DataError(f"missing ({' or '.join(keys)}); the row says {meaning}", field=keys[0])

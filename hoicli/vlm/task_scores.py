@@ -45,7 +45,7 @@ class Shares(NamedTuple):
 class Measured:
     """The measured answers to questions. images: the number of images; n: {(metric, subset): how many things its value
     is over}, in the order of the rows; shares: what the values are computed from; settings: {setting: text} of
-    signatures; of_metric: {metric: what its signature says besides}; empty: the value of nothing to measure."""
+    signatures; of_metric: {metric: what its signature says besides}; empty: the value where nothing is measured."""
 
     images: int
     n: Mapping[Key, int]
@@ -68,7 +68,8 @@ class Measured:
         return values
 
     def scores(self, resampling: Resampling | None = None) -> dict[Key, Score]:
-        """Return {(metric, subset): its score} in the order of the rows; with intervals if there are FEWEST_IMAGES."""
+        """Return {(metric, subset): its score} in the order of the rows; with intervals if there is a resampling and at
+        least FEWEST_IMAGES images."""
         values = self.rounds(np.ones((self.images, 1), dtype=np.int32))  # one round, in which each image counts once
         resamples: list[dict[Key, Floats]] = []
         if resampling is not None and self.images >= FEWEST_IMAGES:

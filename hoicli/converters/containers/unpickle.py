@@ -11,7 +11,7 @@ latin-1).
 
 What it may cost: building it 1 GiB of memory or 64 bytes a byte (on Linux), and the tree it stands for a million values
 or 4 a byte. The time is not bounded: a pickle made for it, with keys that take for ever to hash, may keep the processor
-busy until it is killed; one with a key of very many levels may end the interpreter."""
+busy until it is killed, and one with a key of very many levels may end the interpreter; no code of it runs."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ ANSWER_KEYS = (
     "response", "generated_text", "answer", "predicted_pairs", "text", "output", "output_text", "completion", "content",
     "prediction", "predicted_action", "raw_output", "caption", "generation", "choices",
 )  # fmt: skip
-"""The keys of a row's answer, of which the first counts: `prediction` before `raw_output`, which is cut off."""
+"""The keys of a row's answer, of which the first counts: `prediction` before `raw_output`, cut to 200 characters."""
 FILE_KEYS = ("file_name", "filename", "image_path", "img_path", "image_file", "image", "img", "path")
 ID_KEYS = ("image_id", "img_id", "custom_id", "id")
 

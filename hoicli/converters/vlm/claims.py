@@ -218,7 +218,7 @@ class Claims:
 
     def _add(self, claim: Claim, verb_value: Any, label_value: Any) -> None:
         """Add a triplet with the places where the answer says its words; report one without a verb, or whose object's
-        name cannot be read, instead. verb_value, label_value: the answer's values of the two."""
+        name cannot be read, instead. verb_value, label_value: what the answer has for verbs and object."""
         label = claim.label
         if not claim.verbs:
             self.report(NO_VERB, verb_value if isinstance(verb_value, str) else "")

@@ -161,7 +161,8 @@ def _count_auxiliaries(words: list[str]) -> int:
 
 
 def _is_strange(word: str) -> bool:
-    """Return whether a word is no part of a name: it states something, is empty, begins with a digit, or is odd."""
+    """Return whether a word is no part of a name: it states something, is empty, begins with a digit, or has characters
+    that words do not have."""
     if word in _STATEMENTS or not word or word[0].isdigit():
         return True
     # "M" are marks, such as accents that are characters of their own
