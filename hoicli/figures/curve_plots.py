@@ -269,11 +269,12 @@ def _pair_lines(rows: Iterable[Row]) -> dict[str, list[tuple[float, float, str]]
 
 
 def _separate_labels(labels: Sequence[Annotation], figure: Figure) -> None:
-    """Move each label that covers a point or an earlier label to another corner of its own point, or further away."""
+    """Move each label that covers a point or an earlier label to another corner of its own point, or further away; one
+    for which there is no free place stays at the last that was tried."""
     from matplotlib.transforms import Bbox
 
     figure.draw_without_rendering()  # now matplotlib knows where points and labels are
-    half_marker = 2 * figure.dpi / 72
+    half_marker = 2 * figure.dpi / 72  # 2 points, in pixels
     centres = [figure.axes[0].transData.transform(label.xy) for label in labels]
     covered = [Bbox([centre - half_marker, centre + half_marker]) for centre in centres]
     corners = ((3, 3), (-3, 3), (3, -9), (-3, -9))  # offsets (x, y) from the point, in points

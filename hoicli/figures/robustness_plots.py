@@ -94,11 +94,13 @@ def _bars(models: Mapping[str, Means]) -> Iterator[Bar]:
     families = [family for family in FAMILIES if any(("", family, 0) in means for means in models.values())]
     for family_style, family in zip(SERIES, [*families, ""], strict=False):
         family_title = FAMILIES.get(family, "All: MRI")
-        if len(models) > 1:
-            yield Bar(family_title)
-        for model_style, (model, means) in zip(SERIES, models.items(), strict=False):
-            label, style = (model or "no name", model_style) if len(models) > 1 else (family_title, family_style)
-            yield Bar(label, means.get(("", family, 0)), style)
+        if len(models) == 1:
+            (means,) = models.values()
+            yield Bar(family_title, means.get(("", family, 0)), family_style)
+            continue
+        yield Bar(family_title)  # a heading
+        for style, (model, means) in zip(SERIES, models.items(), strict=False):
+            yield Bar(model or "no name", means.get(("", family, 0)), style)
 
 
 def _lines(models: Mapping[str, Means]) -> dict[str, list[tuple[float, float]]]:
