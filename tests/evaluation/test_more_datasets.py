@@ -14,7 +14,7 @@ from hoicli.cli import run
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.selection import chosen_protocols
 from hoicli.vocabulary.datasets import load
-from tests.evaluation.test_golden import GOLDEN, TOLERANCE, Rows, by_class, rows_of
+from tests.evaluation.test_parity import GOLDEN, TOLERANCE, Rows, by_class, rows_of
 from tests.hostile.readers import CORPUS
 from tests.support.project import FIXTURES, GT, Hoicli, parsed, saved
 

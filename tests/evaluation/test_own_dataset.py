@@ -45,9 +45,6 @@ def test_every_rule_of_triplets_applies(hoicli: Hoicli, tmp_path: Path) -> None:
     assert means == dict.fromkeys(("hico", "hico-ko", "qpic", "upt", "diag", "inp-cc"), 100.0)
 
 
-# A dataset that is HICO-DET under other names
-
-
 def renamed(seed: int, folder: Path) -> tuple[Path, Path, Path]:
     """HICO-DET's classes with other labels in another order, its fixtures in these labels: dataset, truth, dump."""
     hico, shuffled = load("hico"), random.Random(seed)
@@ -100,9 +97,6 @@ def test_names_and_their_order_change_no_bit(hoicli: Hoicli, tmp_path: Path, see
     assert any(0 < value < 100 for value in classes[0])
 
 
-# Subjects
-
-
 def site_pair(folder: Path, subject: str) -> tuple[object, ...]:
     """One image of a worker who wears a helmet, and a prediction whose subject has this label."""
     boxes = [[0, 0, 50, 100], [10, 0, 30, 20]]
@@ -132,9 +126,6 @@ def values_of_errors(text: str) -> dict[str, int]:
     return {row["error"]: row["value"] for row in parsed(text) if row["metric"] == "count" and row["subset"] == "full"}
 
 
-# A stream of matches
-
-
 def test_matches_say_their_dataset(hoicli: Hoicli, tmp_path: Path) -> None:
     matches = saved(tmp_path / "matches.jsonl", hoicli("match", "--protocol", "all", *PAIR).out)
     signed = load(str(SITE)).signed
@@ -153,9 +144,6 @@ def test_matches_say_their_dataset(hoicli: Hoicli, tmp_path: Path) -> None:
     assert f"{changed} has changed since; match the predictions again" in other.err
     shipped = hoicli("match", "--protocol", "hico", "--gt", HICO_GT, HICO_PREDICTIONS).out
     assert "hico is of hico, not site" in refusal(hoicli("eval", "--dataset", SITE, written(matches, parsed(shipped))))
-
-
-# Other commands
 
 
 def test_a_dump_with_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) -> None:

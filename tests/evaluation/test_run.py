@@ -28,9 +28,6 @@ def image(name: str, good: int, bad: int) -> Record:
     return {"image_id": name, "boxes": [[0, 0, 9, 9], [5, 5, 20, 20]], "labels": ["person", "cup"], "hois": hois}
 
 
-# Ground truth
-
-
 @pytest.mark.parametrize(
     ("good", "bad", "allowed", "note"),
     [
@@ -66,9 +63,6 @@ def test_ground_truth_that_would_mislead(content: list[Record], message: str, tm
     assert str(error.value).startswith(f"{path}: {message}")
 
 
-# Predictions
-
-
 def test_an_image_that_the_ground_truth_does_not_have() -> None:
     truth, stray = ground_truth([image("a", 1, 0)]), {**image("b", 0, 0)}
     with pytest.raises(DataError) as error:
@@ -78,9 +72,6 @@ def test_an_image_that_the_ground_truth_does_not_have() -> None:
     known = image("a", 0, 0)
     assert len(list(matched_batches(lines([known, stray]), truth, [PROTOCOLS["hico"]], Filters(), policy))) == 1
     assert policy.skipped == 1
-
-
-# Match streams
 
 
 @pytest.fixture(scope="module")

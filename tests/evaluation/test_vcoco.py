@@ -51,8 +51,6 @@ def test_the_fixtures_equal_the_slow_evaluator() -> None:
     agrees(records(TRUTH), records(PREDICTIONS))
 
 
-# By hand
-
 PERSON, NEAR, FAR = [0, 0, 9, 19], [0, 0, 9, 9], [100, 100, 109, 119]
 """NEAR shares exactly half of PERSON's area, and all of its own: IoU 0.5."""
 CUP = [20, 0, 29, 9]
@@ -231,9 +229,6 @@ def test_qpic_s_100_are_counted_without_the_actions_of_roles() -> None:
     assert ap(HOLDS, found, "hold_obj", "vcoco-s1") == 1
 
 
-# The commands
-
-
 def test_the_rows_of_eval(hoicli: Hoicli, tmp_path: Path) -> None:
     dump = with_labels(tmp_path / "p.jsonl", PREDICTIONS)
     result = hoicli("eval", "--dataset", "vcoco", "--gt", TRUTH, "--per-class", dump)
@@ -310,9 +305,6 @@ def test_objects_without_any_label_are_not_found_by_label(hoicli: Hoicli, tmp_pa
         assert "left out: vcoco-qpic: no object of the predictions has a label" in result.err
         named = hoicli("eval", "--protocol", "vcoco-qpic,vcoco-s1", *call[2:] or call)
         assert (named.code, named.out, "cannot serve vcoco-qpic" in named.err) == (1, "", True)
-
-
-# The released evaluator's own numbers
 
 
 @pytest.fixture(params=["json", "pkl"])

@@ -47,9 +47,6 @@ def test_formats_name_every_caveat() -> None:
     assert names(read_caveats([*CAVEATS])) == [*CAVEATS]
 
 
-# Known Object from derived labels
-
-
 def test_known_object_of_derived_labels_is_signed(hoicli: Hoicli, bare: Path) -> None:
     official, derived = (signatures(hoicli("eval", "--gt", gt, PREDICTIONS).out) for gt in (GT, bare))
     assert derived.pop("hico-ko") == f"protocol:hico-ko|data:hico|labels:derived|version:{__version__}"
@@ -125,9 +122,6 @@ def test_matches_carry_it_and_shards_combine(hoicli: Hoicli, bare: Path, tmp_pat
     for order in (shards, shards[::-1]):
         matches.write_text("".join(order))
         assert hoicli("eval", "--gt", some, matches).out == whole
-
-
-# V-COCO from pocket's pairs, and from QPIC's file
 
 
 @pytest.fixture
@@ -210,9 +204,6 @@ def test_people_that_nobody_marked_are_signed(hoicli: Hoicli, tmp_path: Path) ->
     matches.write_text(hoicli("match", "--protocol", "vcoco-s1", "--gt", truth, VCOCO_PREDICTIONS).out)
     assert hoicli("diagnose", matches).out == diagnosed
     assert "|people:unmarked|" in signatures(hoicli("pairstats", *options, VCOCO_PREDICTIONS).out)["vcoco-s1"]
-
-
-# Boxes that end in their last pixels
 
 
 def one_pair(object_box: list[float], **more: Any) -> Record:
