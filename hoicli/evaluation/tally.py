@@ -167,13 +167,13 @@ class Tally:
         triplet, an index into image_ids; interaction [P]: its class."""
         self._truth[protocol].parts.append((image_ids, image, interaction))
 
-    def against(self, truth: GroundTruth, outcomes: Mapping[str, Outcomes]) -> Tally:
-        """Return a tally of the same predictions matched with another ground truth. outcomes: those of all predictions
-        by `Protocol.key`. Both tallies share the ranking of the predictions."""
+    def against(self, truth: GroundTruth, codes: Mapping[str, NDArray[np.uint8]]) -> Tally:
+        """Return a tally of the same predictions matched with another ground truth. codes: for each `Protocol.key` the
+        outcomes of all predictions, as in `add`. Both tallies share the ranking of the predictions."""
         other = copy(self)
-        other._codes = Growing(**dict.fromkeys(outcomes, np.uint8))
-        other._codes.add(**{name: outcome.code for name, outcome in outcomes.items()})
-        other._truth = {name: Annotated() for name in outcomes}
+        other._codes = Growing(**dict.fromkeys(codes, np.uint8))
+        other._codes.add(**codes)
+        other._truth = {name: Annotated() for name in codes}
         other.add_truth(truth)
         return other
 
