@@ -298,29 +298,26 @@ def diagnose_models(
     """Return the diagnosis of each model under each view (threshold and part of the data). Models are predictions with
     ground truth, or match records with or without it, whose views were chosen when they were matched. second_protocol:
     another to diagnose by in the same pass, which match records do not have. Raises `DataError` for a bad stream."""
-    diagnosed = []
+    results = []
     vocabulary, protocol, truth = settled.vocabulary, settled.protocol, settled.truth
     protocol_views = settled.views.diagnosis_views(protocol)
-    protocol_views += [] if second_protocol is None else settled.views.diagnosis_views(second_protocol)
+    if second_protocol is not None:
+        protocol_views += settled.views.diagnosis_views(second_protocol)
     for model in models:
-        diagnosed_model = partial(
-            DiagnosedModel, model.model, model.tagged, vocabulary, slices=settled.views.of_classes
-        )
-        if truth is not None and not model.matched:
-            # protocols: [], as mAP comes from the diagnosis, not from a tally
-            whole = match_and_diagnose(model, truth, [], protocol_views, filters, policy, reading=reading)
-            whole.coverage.report(truth, protocol_views, model.name, model=model.model if len(models) > 1 else None)
-            settings = {"data": vocabulary.signed, **filters.signature(), **whole.tally.leave}
-            settings |= truth.settings(protocol)
-            diagnosed += [
-                diagnosed_model(diagnosis, settings | diagnosis.protocol.settings()) for diagnosis in whole.diagnoses
-            ]
+        make_result = partial(DiagnosedModel, model.model, model.tagged, vocabulary, slices=settled.views.of_classes)
+        if truth is None or model.matched:
+            for diagnosis, settings in _diagnose_matches(model, settled, filters, policy, reading):
+                if truth is not None:
+                    diagnosis.add_unseen(truth)
+                results.append(make_result(diagnosis, settings))
             continue
-        for diagnosis, settings in _diagnose_matches(model, settled, filters, policy, reading):
-            if truth is not None:
-                diagnosis.add_unseen(truth)
-            diagnosed.append(diagnosed_model(diagnosis, settings))
-    return diagnosed
+        # protocols: [], as mAP comes from the diagnosis, not from a tally
+        gathered = match_and_diagnose(model, truth, [], protocol_views, filters, policy, reading=reading)
+        gathered.coverage.report(truth, protocol_views, model.name, model=model.model if len(models) > 1 else None)
+        settings = {"data": vocabulary.signed, **filters.signature(), **gathered.tally.leave}
+        settings |= truth.settings(protocol)
+        results += [make_result(each, settings | each.protocol.settings()) for each in gathered.diagnoses]
+    return results
 
 
 def _diagnose_matches(

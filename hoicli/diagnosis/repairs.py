@@ -110,10 +110,9 @@ class Corrections:
     def after(self, oracles: Sequence[str]) -> Applied:
         """Return what is left if these oracles are applied together: the outcome of each ranked prediction, and the
         ground truth that still counts. false_positive and false_negative are only ever applied alone."""
-        # the outcome of each state: of each error type, and of predictions in the class they are corrected to;
-        # first as without an oracle. DROPPED and REPAIRED have the error type that each oracle drops or corrects.
-        columns, outcome = self._columns, _OUTCOMES.copy()
+        columns = self._columns
         counted_truth = np.ones(len(columns["missed"]), dtype=bool)
+        outcome = _OUTCOMES.copy()  # of each state; DROPPED, REPAIRED: the error type that an oracle drops or corrects
         for oracle in oracles:
             if oracle in DROPPED:
                 outcome[DROPPED[oracle]] = NOT_COUNTED

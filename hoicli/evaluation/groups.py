@@ -8,7 +8,7 @@ record with its `file_name`, or whose `file_name` is its image id, as in dumps o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -172,28 +172,38 @@ class Grouping:
         image_id = str(record["image_id"])
         key = tuple(stated.values())
         if len(stated) == len(self._by):
-            if key in self._groups:
+            if key not in self._groups:
+                all_groups = _list_groups(self._groups.values())
+                problem = f"no group of the ground truth has {write_fields(stated)}; it has {all_groups}"
+                raise DataError(problem, place=line.place, field=self._by[0], code=UNKNOWN_IMAGE)
+            if key in self._groups_of_image.get(image_id, [key]):  # an unknown image is refused when it is read
                 return key, None
-            there = _list_groups(self._groups.values())
-            problem = f"no group of the ground truth has {write_fields(stated)}; it has {there}"
-            raise DataError(problem, place=line.place, field=self._by[0], code=UNKNOWN_IMAGE)
-        file_name = read_fields(line, ["file_name"]).get("file_name")
-        if type(file_name) is not str or (place := self._places.get(path_of(file_name))) is None:
-            place = self._places.get(path_of(image_id)) if image_id not in self._groups_of_image else None
-        image, keys = (image_id, self._groups_of_image.get(image_id, ())) if place is None else (place[0], (place[1],))
+        truth_id, keys = self._locate_image(image_id, line)
         if not keys:
             problem = f"{unknown_image(image_id, self._groups_of_image)}; give the set it belongs to"
             raise DataError(problem, place=line.place, field="image_id", code=UNKNOWN_IMAGE)
         fitting = [key for key in keys if all(key[self._by.index(name)] == text for name, text in stated.items())]
         if not fitting:
-            there = _list_groups(self._groups[key] for key in keys)
-            problem = f"{write_fields(stated)}, but its image is in {there}"
+            groups = _list_groups(self._groups[key] for key in keys)
+            problem = f"{write_fields(stated)}, but its image is in {groups}"
             raise DataError(problem, place=line.place, field=next(iter(stated)))
         if len(fitting) > 1:
             advice = f"copy {' and '.join(self._by)}, or file_name, from its record into the prediction"
             problem = f"{image_id!r} is in {len(fitting)} groups of the ground truth; {advice}"
             raise DataError(problem, place=line.place, field="image_id")
-        return fitting[0], None if image == image_id else image
+        return fitting[0], None if truth_id == image_id else truth_id
+
+    def _locate_image(self, image_id: str, line: Line) -> tuple[str, Collection[Key]]:
+        """Return the id that the ground truth has for a prediction's image, and the groups in which the image may be:
+        by the prediction's file name if the ground truth has it once, else by its id, which may be a file name."""
+        file_name = read_fields(line, ["file_name"]).get("file_name")
+        place = self._places.get(path_of(file_name)) if type(file_name) is str else None
+        if place is None and image_id not in self._groups_of_image:
+            place = self._places.get(path_of(image_id))
+        if place is None:
+            return image_id, self._groups_of_image.get(image_id, ())
+        truth_id, key = place
+        return truth_id, [key]
 
     @cached_property
     def _places(self) -> dict[str, tuple[str, Key] | None]:

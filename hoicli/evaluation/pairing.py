@@ -108,16 +108,16 @@ class Pairing:
             counts = code[rows] == 0
             row, truth = self._triplets_by_class.join_rows(rows[counts], first[counts], count[counts])
             box, truth_box = predictions.subject[row], annotated.subject[truth]
-            iou_subject = self._iou_where(protocol, box, truth_box, self._kinds, self._truth_kinds)
+            iou_subject = self._comparable_iou(protocol, box, truth_box, self._kinds, self._truth_kinds)
             if protocol.same_subject:
                 iou_subject[predictions.labels[box] != annotated.labels[truth_box]] = 0.0
             box, truth_box = predictions.object[row], annotated.object[truth]
-            iou_object = self._iou_where(protocol, box, truth_box, predictions.labels, annotated.labels)
+            iou_object = self._comparable_iou(protocol, box, truth_box, predictions.labels, annotated.labels)
             if self.truth.vocabulary.roles and not protocol.pairs_only:
                 iou_object[truth_box < 0] = 1.0  # no object to find: the subject alone decides (QPIC)
             yield Candidates(row, truth, iou_subject, iou_object)
 
-    def _iou_where(self, protocol: Protocol, box: Ints, truth_box: Ints, label: Ints, truth_label: Ints) -> Floats:
+    def _comparable_iou(self, protocol: Protocol, box: Ints, truth_box: Ints, label: Ints, truth_label: Ints) -> Floats:
         """Return [M] the IoU of each predicted box with the annotated box beside it. In a dataset with roles (V-COCO),
         where a class does not fix the object, it is 0 if one of the two is missing (-1) or, unless the protocol counts
         pairs only, their labels differ.

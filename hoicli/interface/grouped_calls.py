@@ -136,7 +136,7 @@ def _call_groups(
     """Yield the result of the call for each group, in order; several processes take turns."""
     processes = min(processors(), len(calls))
     with Progress("groups", total=len(calls), unit=" groups") as progress:
-        for _, result in work_in_turns(work, calls, lambda: calls, processes):
+        for _, result in work_in_turns(work, calls, lambda: calls, processes):  # forks have the same list
             yield result
             progress.advance()
 

@@ -57,12 +57,12 @@ class Strips:
         strip_in_list, layer = np.divmod(row_in_list, self._layers)
         self.place: Ints = layer * len(self.owner) + starts[strip_in_list] + list_number
         # from strips to those that continue them: first to second strips, second to third strips, ...
-        self._steps: list[tuple[slice, slice]] = []
+        self._next_strips: list[tuple[slice, slice]] = []
         # strict=False: the last strips have none that continue them
         for (begin, next_begin), count in zip(pairwise(starts.tolist()), lists_with[1:].tolist(), strict=False):
-            self._steps.append((slice(begin, begin + count), slice(next_begin, next_begin + count)))
+            self._next_strips.append((slice(begin, begin + count), slice(next_begin, next_begin + count)))
         self._continued: Ints = np.concatenate(  # the strips that another one continues
-            [np.arange(0), *(np.arange(strips.start, strips.stop) for strips, _ in self._steps)]
+            [np.arange(0), *(np.arange(strips.start, strips.stop) for strips, _ in self._next_strips)]
         )
 
     def layers(self, rows: NDArray[Any]) -> NDArray[Any]:
@@ -74,18 +74,18 @@ class Strips:
         np.add, or np.maximum for running maxima; backwards: from the end of each list up."""
         for before, layer in pairwise(values[::-1] if backwards else values):
             operation(before, layer, out=layer)
-        if self._steps:
+        if self._next_strips:
             strip_totals = values[0] if backwards else values[-1]
             carried = np.zeros_like(strip_totals)  # for each strip, the total of its list's strips before it
-            for strips, next_strips in self._steps[::-1] if backwards else self._steps:
+            for strips, next_strips in self._next_strips[::-1] if backwards else self._next_strips:
                 source, target = (next_strips, strips) if backwards else (strips, next_strips)
                 operation(carried[source], strip_totals[source], out=carried[target])
             operation(values, carried, out=values)
         return values
 
     def steps(self, values: Numbers) -> Numbers:
-        """Return [layers, S, R] by how much the value of each row exceeds that of the row before it in its list; for
-        the first row of a list, its value: the inverse of running totals."""
+        """Return [layers, S, R] the value of each row minus that of the row before it in its list (0 before the first):
+        the inverse of running totals."""
         increase: Numbers = values.copy()
         increase[1:] -= values[:-1]
         # the row before the first row of a strip is the last row of the strip that it continues
@@ -96,10 +96,10 @@ class Strips:
         """Return [O, R] the sum of values * factors over the rows of each list. values, factors: [layers, S, R]; the
         factors of padding must be 0."""
         strip_totals = np.einsum("lsr,lsr->sr", values, factors)
-        total: Floats = strip_totals[: self._lists]  # of the first strips, one of each list
-        for _, strips in self._steps:
-            total[: strips.stop - strips.start] += strip_totals[strips]
-        return total
+        totals: Floats = strip_totals[: self._lists]  # the first strips, one of each list; lists of most strips first
+        for _, strips in self._next_strips:
+            totals[: strips.stop - strips.start] += strip_totals[strips]
+        return totals
 
 
 @dataclass(frozen=True)

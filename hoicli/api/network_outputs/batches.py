@@ -72,7 +72,7 @@ def triplets(
         if vocabulary.roles:
             _refuse({"last_pixels": last_pixels or None}, "V-COCO, whose boxes UPT's cache_vcoco writes as they are")
         limit = top_k if isinstance(top_k, int) else None
-        return pair_triplets(outputs, sizes, vocabulary, limit=limit, last_pixels=last_pixels, pairing=pairing)
+        return pair_triplets(outputs, sizes, vocabulary, limit=limit, last_pixels=last_pixels, form=pairing)
     if not isinstance(outputs, Mapping):
         kind = type(outputs).__name__
         raise DataError(f"is {kind}; give a model's outputs by name, or a list of UPT's dictionaries", field="outputs")

@@ -23,11 +23,11 @@ NAMES = ("boxes", "pairing", "scores", "labels", "objects", "size")
 
 class DetectedPairs(NamedTuple):
     """The output for one image. boxes [N, 4]: in pixels of the resized image, which has `size`, height and width;
-    pairing [2, P] or [P, 2]: the rows of `boxes` of each pair, subject first; score, verb, label [P]: its score, its
+    pairs [2, P] or [P, 2]: the rows of `boxes` of each pair, subject first; score, verb, label [P]: its score, its
     verb, and the label of its object."""
 
     boxes: NDArray[Any]
-    pairing: NDArray[Any]
+    pairs: NDArray[Any]
     score: NDArray[Any]
     verb: Ints
     label: Ints
@@ -41,20 +41,21 @@ def pair_triplets(
     *,
     limit: int | None,
     last_pixels: bool,
-    pairing: str | None,
+    form: str | None,
 ) -> list[Arrays]:
-    """Return the triplets of each image as the arguments of `Evaluator.update`. Raises `DataError`."""
-    image_sizes = read_sizes(sizes, len(outputs))
+    """Return the triplets of each image as the arguments of `Evaluator.update`. form: of the pairs, "2xP" or "Px2", if
+    the caller named it. Raises `DataError`."""
     images = [_read_image(output, f"outputs[{place}]", vocabulary) for place, output in enumerate(outputs)]
-    arrays, pairings = [], [image.pairing for image in images]
-    for place, (image, original) in enumerate(zip(images, image_sizes, strict=True)):
-        subject, object_ = _split_pairs(image.pairing, pairings, pairing, f"outputs[{place}]")
+    pairs_of_images = [image.pairs for image in images]
+    arrays = []
+    for place, (image, image_size) in enumerate(zip(images, read_sizes(sizes, len(outputs)), strict=True)):
+        subject, object_ = _split_pairs(image.pairs, pairs_of_images, form, f"outputs[{place}]")
         rows = np.concatenate([subject, object_])
         if ((rows < 0) | (rows >= len(image.boxes))).any():
             problem = f"has a row outside 0 to {len(image.boxes) - 1}, the image's boxes"
             raise DataError(problem, field=f"outputs[{place}].pairing")
         arrays.append(
-            _image_arrays(image, subject, object_, original, vocabulary, last_pixels=last_pixels, limit=limit)
+            _image_arrays(image, subject, object_, image_size, vocabulary, last_pixels=last_pixels, limit=limit)
         )
     return arrays
 
@@ -65,7 +66,7 @@ def _read_image(output: Mapping[str, Any], place: str, vocabulary: Vocabulary) -
     if missing:
         raise DataError(f"missing; an image has {', '.join(NAMES)}", field=f"{place}.{missing[0]}")
     try:
-        boxes, pairing = box_array(output["boxes"]), read_array(output["pairing"], "pairing")
+        boxes, pairs = box_array(output["boxes"]), read_array(output["pairing"], "pairing")
         score = floats(flat_array(read_array(output["scores"], "scores"), "scores"), "scores")
         if not np.isfinite(score).all():
             raise DataError("not finite", field=f"scores[{np.flatnonzero(~np.isfinite(score))[0]}]")
@@ -75,12 +76,10 @@ def _read_image(output: Mapping[str, Any], place: str, vocabulary: Vocabulary) -
         check_range(verb, verbs, "labels", "verbs")
         check_range(label, len(vocabulary.objects), "objects", "objects in COCO's order")
         count = len(score)
-        if not count and pairing.size == 0:
-            pairing = np.zeros((2, 0), dtype=np.int64)
-        if pairing.dtype.kind not in "iu" or pairing.shape not in ((2, count), (count, 2)):
-            problem = (
-                f"has shape {pairing.shape} and dtype {pairing.dtype}, wants integers (2, {count}) or ({count}, 2)"
-            )
+        if not count and pairs.size == 0:
+            pairs = np.zeros((2, 0), dtype=np.int64)
+        if pairs.dtype.kind not in "iu" or pairs.shape not in ((2, count), (count, 2)):
+            problem = f"has shape {pairs.shape} and dtype {pairs.dtype}, wants integers (2, {count}) or ({count}, 2)"
             raise DataError(problem, field="pairing")
         for name, numbers in (("labels", verb), ("objects", label)):
             if len(numbers) != count:
@@ -88,23 +87,23 @@ def _read_image(output: Mapping[str, Any], place: str, vocabulary: Vocabulary) -
         size = read_sizes(read_array(output["size"], "size")[np.newaxis], 1, "size")[0]
     except DataError as error:
         raise DataError(error.problem, field=f"{place}.{error.field}") from None
-    return DetectedPairs(boxes, pairing, score, verb, label, size)
+    return DetectedPairs(boxes, pairs, score, verb, label, size)
 
 
 def _split_pairs(
-    pairs: NDArray[Any], pairs_of_images: Sequence[NDArray[Any]], pairing: str | None, place: str
+    pairs: NDArray[Any], pairs_of_images: Sequence[NDArray[Any]], form: str | None, place: str
 ) -> tuple[Ints, Ints]:
     """Return the subject and the object [P] of each pair. pairs: [2, P] or [P, 2]; two pairs look alike in both forms,
-    so that `pairing` ("2xP", "Px2") says which it is, or the pairs of the other images, or that no box is paired with
-    itself. Raises `DataError` if none of these tells, and for pairs that do not have the form of `pairing`."""
+    so that `form` ("2xP", "Px2") says which it is, or the pairs of the other images, or that no box is paired with
+    itself. Raises `DataError` if none of these tells, and for pairs that do not have this form."""
     if not pairs.size:
         return pairs[0], pairs[1]
     forms = _possible_forms(pairs)
-    if pairing is not None and pairing not in forms:
-        raise DataError(f"has shape {pairs.shape}, but pairing={pairing!r}", field=f"{place}.pairing")
+    if form is not None and form not in forms:
+        raise DataError(f"has shape {pairs.shape}, but pairing={form!r}", field=f"{place}.pairing")
     if len(forms) == 2:
         forms_of_others = [_possible_forms(others) for others in pairs_of_images]
-        forms = {pairing} if pairing else set().union(*(others for others in forms_of_others if len(others) == 1))
+        forms = {form} if form else set().union(*(others for others in forms_of_others if len(others) == 1))
     if len(forms) != 1:  # those in which no box is paired with itself
         named_forms = (("2xP", pairs), ("Px2", pairs.T))
         forms = {name for name, (subject, object_) in named_forms if (subject != object_).all()}
@@ -124,15 +123,15 @@ def _image_arrays(
     image: DetectedPairs,
     subject: Ints,
     object_: Ints,
-    original: NDArray[Any],
+    original_size: NDArray[Any],
     vocabulary: Vocabulary,
     *,
     last_pixels: bool,
     limit: int | None,
 ) -> Arrays:
-    """Return the arrays of one image. subject, object_ [P]: rows of its boxes; original: its size before."""
+    """Return the arrays of one image. subject, object_ [P]: rows of its boxes; original_size: before resizing."""
     # in the precision of the boxes, as the released cache_hico and cache_vcoco compute
-    scale = original.astype(image.boxes.dtype) / image.size.astype(image.boxes.dtype)
+    scale = original_size.astype(image.boxes.dtype) / image.size.astype(image.boxes.dtype)
     boxes = image.boxes * scale[[1, 0, 1, 0]]
     if last_pixels:
         boxes[:, 2:] -= 1
