@@ -16,7 +16,7 @@ import numpy as np
 from hoicli.evaluation.pairing import counterparts
 from hoicli.evaluation.slice_parts import object_area
 from hoicli.records.boxes import iou
-from hoicli.records.kit import Bools, Floats, Ints
+from hoicli.records.kit import Bools, Floats, Ints, median
 
 Columns = Sequence[Floats] | Floats
 """Boxes [4, N], or sizes (width, height) [2, N]."""
@@ -153,7 +153,7 @@ class BoxEvidence:
         fractions = (np.abs(boxes).max(axis=2) <= OVERSHOOT) & ~flat
         # If all are fractions, or the annotated boxes are no pixels either, other checks say so.
         are_all = fractions.sum() == self._exist.sum()
-        if not are_all and len(self.annotated) and np.median(self.annotated[:, 2:].max(axis=1)) > IN_PIXELS:
+        if not are_all and len(self.annotated) and median(self.annotated[:, 2:].max(axis=1)) > IN_PIXELS:
             misfit = self._find_many(fractions, share=SOME, problem=IN_PARTS)
             if misfit is not None:
                 return misfit
