@@ -198,9 +198,9 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
     for item in record.get("left_out") or ():
         left_out.setdefault(item["subject"], set()).add(_key(spelled(item["verb"]), item.get("role")))
     skipped: dict[str, Any] = {"score": math.nan, "object": [math.nan] * 4}  # what the evaluator skips
-    person = vocabulary.object_ids[SUBJECT]
+    person_id = vocabulary.object_ids[SUBJECT]
     labels = record["labels"] if unstated else ()
-    all_people = [index for index, label in enumerate(labels) if vocabulary.object_ids.get(label) == person]
+    all_people = [index for index, label in enumerate(labels) if vocabulary.object_ids.get(label) == person_id]
     for subject in sorted({*hois, *all_people}):
         keys_left_out = left_out.get(subject, set())
         # each further value of a key needs a further dictionary

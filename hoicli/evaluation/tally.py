@@ -94,12 +94,6 @@ class Annotated:
         return join_parts([interaction for _, _, interaction in self.parts], np.int64)
 
 
-def are_many(unpredicted: int, images: int) -> bool:
-    """Return whether more than a fifth of the images (ours) have no predictions: then only a part of them was
-    predicted, while in fewer a detector may have found nothing."""
-    return 5 * unpredicted > images
-
-
 class Tally:
     """Gathers the outcomes of all predictions under some protocols, then ranks the predictions once for all. Call
     `add_batch` (or `add`) for the batches in any order and `add_truth` once, then `results`."""
@@ -198,12 +192,13 @@ class Tally:
         }
 
     def gap_note(self, protocol: Protocol) -> str:
-        """Return what rows say if many images with ground truth have no predictions (`are_many`), "" if not."""
+        """Return what rows say if more than a fifth of the images with ground truth have no predictions: then only a
+        part of them was predicted, while in fewer a detector may have found nothing (ours). "" if not."""
         annotated = self._truth[(protocol.mean_of or (protocol.key,))[0]]
         image_ids = list(annotated.images())
         with_truth = {image_ids[image] for image in distinct(annotated.image).tolist()}
         unpredicted = with_truth.difference(self.listed.predicted_images())
-        if not are_many(len(unpredicted), len(with_truth)):
+        if 5 * len(unpredicted) <= len(with_truth):
             return ""
         counted = f"{len(unpredicted):,} of {len(with_truth):,} images with ground truth"
         return f"{counted} have no predictions: their triplets are missed"

@@ -95,9 +95,6 @@ def test_areas_by_hand() -> None:
         assert average_precision(np.zeros(0, dtype=np.int64), 3, area) == 0.0
 
 
-# --- a slow evaluator on random data --------------------------------------------------------------------------------
-
-
 def slow_sigma(similar: dict[tuple[str, str], float], how: str, weight: float) -> Callable[..., float]:
     table = {frozenset(pair): value for pair, value in similar.items()}
 
