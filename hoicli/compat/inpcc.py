@@ -170,14 +170,17 @@ class HICOEvaluator(_Evaluator):
         super().__init__(anno_file, output_dir)
         if not isinstance(zero_shot_type, str):
             raise UsageError(f'zero_shot_type={zero_shot_type!r}: give a split of HICO-DET, or "default"')
-        is_default = zero_shot_type == "default"
-        with python_call():
-            split = None if is_default else self._vocabulary.split(zero_shot_type, "zero_shot_type")
+        split = None
+        if zero_shot_type != "default":
+            with python_call():
+                split = self._vocabulary.split(zero_shot_type, "zero_shot_type")
         unseen = self._vocabulary.unseen[split] if split else frozenset[int]()
-        ignored = self._vocabulary.no_interaction_ids if ignore_non_interaction else frozenset[int]()
-        self._averaged = sorted(set(range(self._size())) - ignored)
-        self._unseen = sorted(unseen - ignored)
-        self._seen = sorted(set(self._averaged) - unseen)
+        averaged = set(range(self._size()))
+        if ignore_non_interaction:
+            averaged -= self._vocabulary.no_interaction_ids
+        self._averaged = sorted(averaged)
+        self._unseen = sorted(averaged & unseen)
+        self._seen = sorted(averaged - unseen)
         self.hico_ap, self.hico_rec = self._ap, self._recall
         self._means = {"split": split, "ignore_no_interaction": bool(ignore_non_interaction)}
 

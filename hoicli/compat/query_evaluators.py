@@ -142,21 +142,23 @@ class HICODETEvaluator(QueryEvaluator):
             if row["value"] is not None:
                 triplet = person, self._vocabulary.object_ids[row["object"]], self._vocabulary.verb_ids[row["verb"]]
                 values[row["metric"]][triplet] = row["value"] / 100
-        ap = grouped = values["AP"]
+        ap = ap_in_groups = values["AP"]  # in_groups: of the triplets that may count as rare or non-rare
         if self.groups_need_predictions:
-            of_images = self.remaining_predictions.values()
-            labels = chain.from_iterable(arrays["labels"][arrays["object"]].tolist() for arrays in of_images)
-            verbs = chain.from_iterable(arrays["verb"].tolist() for arrays in of_images)
+            arrays_of_images = self.remaining_predictions.values()
+            labels = chain.from_iterable(arrays["labels"][arrays["object"]].tolist() for arrays in arrays_of_images)
+            verbs = chain.from_iterable(arrays["verb"].tolist() for arrays in arrays_of_images)
             predicted = {(person, label, verb) for label, verb in zip(labels, verbs, strict=True)}
-            grouped = {triplet: value for triplet, value in ap.items() if triplet in predicted}
-        in_a_group = self._rare | self._non_rare
+            ap_in_groups = {triplet: value for triplet, value in ap.items() if triplet in predicted}
+        rare_and_non_rare = self._rare | self._non_rare
         for triplet in ap:
-            if triplet not in grouped or triplet not in in_a_group:
+            if triplet not in ap_in_groups or triplet not in rare_and_non_rare:
                 print(f"Warning: triplet {triplet} is neither in rare triplets nor in non-rare triplets")
+        rare = [value for triplet, value in ap_in_groups.items() if triplet in self._rare]
+        non_rare = [value for triplet, value in ap_in_groups.items() if triplet in self._non_rare]
         means = {
             "mAP": mean_of(ap.values()),
-            self.means["rare"]: mean_of(value for triplet, value in grouped.items() if triplet in self._rare),
-            self.means["non_rare"]: mean_of(value for triplet, value in grouped.items() if triplet in self._non_rare),
+            self.means["rare"]: mean_of(rare),
+            self.means["non_rare"]: mean_of(non_rare),
             "mean max recall": mean_of(values["max_recall"].values()),
         }
         print("--------------------", self.line.format_map(means), "--------------------", sep="\n")

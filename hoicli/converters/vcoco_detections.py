@@ -183,16 +183,23 @@ def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, 
     """Yield the dictionaries of a record's people for the official list, in the order of their boxes. A key without a
     statement gets a score of NaN, which the evaluator skips, or what `unstated` says. Further values of a key, such as
     a second object of a role, go into further dictionaries."""
+
+    def spelled(verb: str) -> str:
+        """Return a verb of the record as the list spells it."""
+        return vocabulary.verbs[vocabulary.verb_ids[verb]]
+
     image_id = number_or_name(record["image_id"])
     hois: dict[int, list[dict[str, Any]]] = {}
     for hoi in record["hois"]:
-        hois.setdefault(int(hoi["subject"]), []).append(hoi)
+        hois.setdefault(int(hoi["subject"]), []).append({**hoi, "verb": spelled(hoi["verb"])})
     unstated = record.get("unstated")  # the score and the object box of keys that are not stated; None to skip them
     left_out: dict[int, set[str]] = {}
     for item in record.get("left_out") or ():
-        left_out.setdefault(item["subject"], set()).add(_key(item["verb"], item.get("role")))
+        left_out.setdefault(item["subject"], set()).add(_key(spelled(item["verb"]), item.get("role")))
     skipped: dict[str, Any] = {"score": math.nan, "object": [math.nan] * 4}  # what the evaluator skips
-    all_people = [index for index, label in enumerate(record["labels"]) if unstated and label == SUBJECT]
+    person_id = vocabulary.object_ids[SUBJECT]
+    labels = record["labels"] if unstated else ()
+    all_people = [index for index, label in enumerate(labels) if vocabulary.object_ids.get(label) == person_id]
     for subject in sorted({*hois, *all_people}):
         keys_left_out = left_out.get(subject, set())
         # each further value of a key needs a further dictionary

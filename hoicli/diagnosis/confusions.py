@@ -241,11 +241,12 @@ def _join_parts(units: _Units, fixes: _Fixes, drops: _Drops, strays: _Strays) ->
 
 def verb_confusions(located: Located, typed: Typed) -> KindConfusions:
     """Return the confusions of verbs in a batch: the verb predicted of each ground-truth triplet's pair of boxes."""
-    verb = located.action_of[located.interaction]
+    verb = located.action_of[located.interaction]  # of each prediction
     # truth, wrong: each triplet with each interaction error on its two boxes
     truth, wrong = predictions_that_fit(typed, typed.same_pair, typed.error == INTERACTION)
     units, best_row = _verb_units(located, truth, wrong)
-    # A triplet's best (wrong) prediction becomes its true positive; if it is best of several in a cell, the first's.
+    # A triplet's best, wrong, prediction becomes its true positive; of several triplets in one cell with the same best
+    # prediction, only the first one gets it.
     confused = np.flatnonzero(units.is_confused)
     confused = confused[_first_occurrences(best_row[confused], units.true[confused])]
     fixes = _Fixes(row=best_row[confused], truth=confused, unit=confused)  # a unit of verbs is a ground-truth triplet
@@ -254,8 +255,9 @@ def verb_confusions(located: Located, typed: Typed) -> KindConfusions:
     dropped = dropped[_first_occurrences(wrong[dropped], units.true[truth[dropped]])]
     drops = _Drops(row=wrong[dropped], unit=truth[dropped])
     # Strays are on no annotated pair: the types ASSOCIATION to BOTH_BOXES. Each is counted, and its repair drops it.
-    stray = np.flatnonzero((typed.error >= ASSOCIATION) & (typed.error <= BOTH_BOXES))
-    return _join_parts(units, fixes, drops, _Strays(names=verb[stray], row=stray, name_of_row=verb[stray]))
+    row = np.flatnonzero((typed.error >= ASSOCIATION) & (typed.error <= BOTH_BOXES))
+    strays = _Strays(names=verb[row], row=row, name_of_row=verb[row])
+    return _join_parts(units, fixes, drops, strays)
 
 
 def _verb_units(located: Located, truth: Ints, wrong: Ints) -> tuple[_Units, Ints]:

@@ -139,19 +139,20 @@ def pair_nms(
     rows, group = rows[order], group[order]
     subjects, objects = scenes.boxes.T[:, scenes.subject], scenes.boxes.T[:, scenes.object]
 
-    # each large group by itself; size: of each group
-    size = np.diff(np.r_[run_starts(group), len(group)])
-    in_large_group = np.repeat(size > SMALL_GROUP, size)
-    large_ends = np.cumsum(size[size > SMALL_GROUP])
+    # each large group by itself
+    group_size = np.diff(np.r_[run_starts(group), len(group)])
+    in_large_group = np.repeat(group_size > SMALL_GROUP, group_size)
+    large_ends = np.cumsum(group_size[group_size > SMALL_GROUP])
     for group_rows in np.split(rows[in_large_group], large_ends[:-1]) if len(large_ends) else ():
-        group_subjects, group_objects, object_power = subjects[:, group_rows], objects[:, group_rows], beta
-        if scenes.object[group_rows[0]] < 0:  # then no triplet of the group has an object
-            group_objects, object_power = group_subjects, 0.0  # x ** 0 is 1: objects count nothing
+        has_objects = scenes.object[group_rows[0]] >= 0  # all triplets of a group have one, or none has
+        group_subjects = subjects[:, group_rows]
+        group_objects = objects[:, group_rows] if has_objects else group_subjects
+        object_power = beta if has_objects else 0.0  # x ** 0 is 1: objects count nothing
         surviving = _suppress_group(group_subjects, group_objects, threshold, alpha, object_power)
         survivors[group_rows[surviving]] = True
 
-    # all small groups, round by round
-    rows, group = rows[~in_large_group], group[~in_large_group]  # from here on: the triplets that are undecided
+    # all small groups, round by round; rows, group: of the triplets that are undecided
+    rows, group = rows[~in_large_group], group[~in_large_group]
     while len(rows):
         first = run_starts(group)
         best_of_group = np.repeat(rows[first], np.diff(np.r_[first, len(rows)]))

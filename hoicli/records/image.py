@@ -99,8 +99,8 @@ def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield a problem for each score in a ground-truth record, since triplets with scores are predictions."""
     for index, hoi in _hois(record):
         if hoi.get("score") is not None:
-            text = "ground truth has no scores, so these are predictions; give the ground truth with"
-            yield Problem(f"hois[{index}].score", f"{text} {arg('gt')} (swapped?)")
+            text = "ground truth has no scores, so these are predictions; give the ground truth here (swapped?)"
+            yield Problem(f"hois[{index}].score", text)
 
 
 def _hois(record: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -169,12 +169,11 @@ def _has_roles(vocabulary: Vocabulary | None) -> TypeGuard[Vocabulary]:
 
 def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary) -> Iterator[Problem]:
     """Yield the problems of the triplets' `role`, a field of datasets whose verbs have roles, such as V-COCO."""
-    roles_of = vocabulary.roles_of
     for index, hoi in _hois(record):
-        if type(hoi.get("verb")) is not str or hoi["verb"] not in roles_of:
+        roles = vocabulary.find_roles(hoi["verb"]) if type(hoi.get("verb")) is str else None
+        if roles is None:
             continue
         role, field = hoi.get("role"), f"hois[{index}].role"
-        roles = roles_of[hoi["verb"]]
         roles_text = f"{hoi['verb']} has {', '.join(roles) or 'none'}"
         if role is None and hoi.get("object") is not None:
             yield Problem(
@@ -197,13 +196,13 @@ def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, sco
     if scored and left_out is not None and type(left_out) is not list:
         yield Problem("left_out", f"{json_type(left_out)}; it must be an array of statements, as convert writes it")
     elif scored:
-        count, roles_of = _box_count(record) or 0, vocabulary.roles_of if left_out else {}
+        count = _box_count(record) or 0
         for index, item in enumerate(left_out or ()):
             if (
                 type(item) is not dict
                 or type(item.get("verb")) is not str
-                or item["verb"] not in roles_of
-                or item.get("role") not in (None, *roles_of[item["verb"]])
+                or (roles := vocabulary.find_roles(item["verb"])) is None
+                or item.get("role") not in (None, *roles)
                 or type(item.get("subject")) is not int
                 or not 0 <= item["subject"] < count
             ):

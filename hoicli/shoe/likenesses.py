@@ -118,7 +118,7 @@ def named_pairs(
     the one that the dataset's `table` has for the pair, else the first of `candidates`. Verb and object are names:
     (label or None, sense or None)."""
 
-    def add_sense(name: Name, table_sense: str | None, pos: str) -> Name:
+    def complete_name(name: Name, table_sense: str | None, pos: str) -> Name:
         """Return (normalised label, sense) of a name, NOTHING for one without a label."""
         label, sense = name
         if label is None:
@@ -126,7 +126,7 @@ def named_pairs(
         label = normalise(label)
         if sense is None and table_sense is not None:
             return label, table_sense
-        # A stated sense is looked up, too, for its usual name; one that WordNet lacks stays as it is.
+        # the candidate of a stated sense is this sense under its usual name; one that WordNet lacks stays as it is
         return label, next(iter(candidates(sense or label, pos)), sense)
 
     pairs = []
@@ -136,7 +136,7 @@ def named_pairs(
         spelled = table(verb_label.strip(), object_label and object_label.strip())
         normalised = table(normalise(verb_label), object_label and normalise(object_label))
         verb_sense, object_sense = spelled[0] or normalised[0], spelled[1] or normalised[1]
-        pairs.append((add_sense(verb, verb_sense, "v"), add_sense(object_, object_sense, "n")))
+        pairs.append((complete_name(verb, verb_sense, "v"), complete_name(object_, object_sense, "n")))
     return pairs
 
 
@@ -193,7 +193,7 @@ class Likeness:
         by_sense = self._compare_spellings(row, column)
         # the names that are compared by their senses
         self._row, self._column = row[by_sense], column[by_sense]
-        self.asked = self._find_needed_pairs()
+        self.asked = self._settle_shared_senses()
         self.missing: list[Pair] = []
 
     def _compare_spellings(self, row: Ints, column: Ints) -> Bools:
@@ -218,17 +218,17 @@ class Likeness:
         by_sense: Bools = labelled & ~(no_sense | no_candidates) & (~alike | states_sense[column])
         return by_sense
 
-    def _find_needed_pairs(self) -> SensePairs:
+    def _settle_shared_senses(self) -> SensePairs:
         """Set the similarity to 1 for names that share a sense, which need no more comparison. Return the pairs of
         senses whose similarity the other names need."""
-        shared = np.zeros(len(self._row), dtype=bool)
+        share = np.zeros(len(self._row), dtype=bool)
         codes = [np.zeros(0, dtype=np.int64)]
-        for which, truth_sense, pool_sense in self._compare_pools():
-            shared[which[truth_sense == pool_sense]] = True  # the predicted label may have the truth's sense
-            apart = ~shared[which]
-            codes.append(distinct(self._codes(truth_sense[apart], pool_sense[apart])))
-        self._value[self._row[shared], self._column[shared]] = 1.0
-        self._row, self._column = self._row[~shared], self._column[~shared]
+        for names, truth_sense, pool_sense in self._compare_pools():
+            share[names[truth_sense == pool_sense]] = True  # the predicted label may have the truth's sense
+            differ = ~share[names]
+            codes.append(distinct(self._pair_codes(truth_sense[differ], pool_sense[differ])))
+        self._value[self._row[share], self._column[share]] = 1.0
+        self._row, self._column = self._row[~share], self._column[~share]
         return self._pairs(codes)
 
     def rate(self, table: SimilarityTable) -> None:
@@ -236,15 +236,14 @@ class Likeness:
         that the predicted name may have. Set `missing`."""
         self._table, numbers = table, table.numbers(self._names)
         codes = [np.zeros(0, dtype=np.int64)]
-        for which, truth_sense, pool_sense in self._compare_pools():
+        for names, truth_sense, pool_sense in self._compare_pools():
             similarity = table.look_up(numbers[truth_sense], numbers[pool_sense])
             absent = np.isnan(similarity)
-            codes.append(distinct(self._codes(truth_sense[absent], pool_sense[absent])))
+            codes.append(distinct(self._pair_codes(truth_sense[absent], pool_sense[absent])))
             # The comparisons of two names stand together; `reduceat` takes the maximum of each such run.
-            begin = run_starts(which)
-            names = which[begin]
+            begin = run_starts(names)
             highest = np.maximum.reduceat(np.where(absent, 0.0, similarity), begin)
-            self._value[self._row[names], self._column[names]] = highest
+            self._value[self._row[names[begin]], self._column[names[begin]]] = highest
         self.missing = self._pairs(codes).by_name()
 
     def _compare_pools(self) -> Iterator[tuple[Ints, Ints, Ints]]:
@@ -252,16 +251,16 @@ class Likeness:
         many at a time as memory allows: (the place of the two names in `_row` and `_column`, the number of the truth's
         sense, the number of the pool's sense)."""
         start, count = starts_of(self._pool_sizes)[self._column], self._pool_sizes[self._column]
-        for which, place in counterparts(start, count):
-            if len(which):
-                yield which, self._sense[self._row[which]], self._pool_senses[place]
+        for names, place in counterparts(start, count):
+            if len(names):
+                yield names, self._sense[self._row[names]], self._pool_senses[place]
 
-    def _codes(self, first: Ints, second: Ints) -> Ints:
+    def _pair_codes(self, first: Ints, second: Ints) -> Ints:
         """Return one number for each pair of senses' numbers, the same for both orders."""
         return np.minimum(first, second) * len(self._names) + np.maximum(first, second)
 
     def _pairs(self, codes: Sequence[Ints]) -> SensePairs:
-        """Return the different pairs of senses that arrays of `_codes` stand for, sorted."""
+        """Return the different pairs of senses that arrays of `_pair_codes` stand for, sorted."""
         sides = np.divmod(distinct(np.concatenate(codes)), max(len(self._names), 1))
         return SensePairs(self._pos, self._names, *sides)
 

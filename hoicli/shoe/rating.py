@@ -271,16 +271,17 @@ class PairLines(TableWork):
 
             similarities = word_similarities(open_wordnet().graph, word_pairs).tolist()
             similarity_of_words = dict(zip(word_pairs, similarities, strict=True))
-        # what a line needs: pairs of senses (a list), the synsets of two words (a tuple), or nothing but its similarity
         for record, needs in self._lines:
-            if isinstance(needs, list):
+            if isinstance(needs, float):  # the similarity itself
+                yield {**record, "similarity": needs}
+            elif isinstance(needs, tuple):  # the synsets of two words
+                yield {**record, "similarity": similarity_of_words[needs]}
+            else:  # pairs of senses, of which the best counts
                 ratings = [rating_of[pair] for pair in needs if rating_of[pair].similarity is not None]
                 best = max(ratings, key=lambda rating: rating.similarity or 0.0, default=Rated(None))
                 # A line of two senses can go into a table, where it says which models or which measure rated it.
-                as_in_table = all(_is_sense(record[key]) for key in ("a", "b"))
+                as_in_table = _is_sense(record["a"]) and _is_sense(record["b"])
                 yield {**record, "similarity": best.similarity, **(best.fields if as_in_table else {})}
-            else:
-                yield {**record, "similarity": similarity_of_words[needs] if isinstance(needs, tuple) else needs}
         if self._senseless:
             word, place = next(iter(self._senseless.items()))
             note(f"words without a WordNet sense: {len(self._senseless):,} (the first: {word!r}, {place})")

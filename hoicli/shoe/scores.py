@@ -72,25 +72,25 @@ class Scores:
         return {"gt_miss_rate": self.truths, "prediction_miss_rate": self.predictions}.get(metric, len(self.classes))
 
 
-def scores_of(shoe: Shoe, strict: Matching, loose: Matching | None = None) -> Scores:
-    """Return all numbers of an evaluation: mF1 and the miss rates from the matching `strict`, of the predictions that
-    pass the filters; soft mAP and mAP from the matching `loose`, of the predictions that they rank (None: the same)."""
+def scores_of(shoe: Shoe, filtered: Matching, ranked: Matching | None = None) -> Scores:
+    """Return all numbers of an evaluation: mF1 and the miss rates from the matching `filtered`, of the predictions that
+    pass the filters; soft mAP and mAP from the matching `ranked`, of those that they rank (None: the same)."""
     class_count = len(shoe.classes.classes)
     positives = np.bincount(shoe.classes.class_of, minlength=class_count)
-    f1 = _f1(shoe, strict, class_count)
+    f1 = _f1(shoe, filtered, class_count)
     soft = plain = None
     if shoe.scored:
-        loose = loose or strict
-        soft = _areas(shoe, soft_entries(shoe, loose), positives)
-        plain = None if shoe.unlabelled else _areas(shoe, plain_entries(shoe, loose.keep), positives)
+        ranked = ranked or filtered
+        soft = _areas(shoe, soft_entries(shoe, ranked), positives)
+        plain = None if shoe.unlabelled else _areas(shoe, plain_entries(shoe, ranked.keep), positives)
     no_values = [None] * class_count
     columns = zip(shoe.classes.classes, positives.tolist(), soft or no_values, f1, plain or no_values, strict=True)
     rows = [
         ClassScores(verb, name, count, soft_ap=soft_ap, f1=class_f1, ap=ap)
         for (verb, name), count, soft_ap, class_f1, ap in columns
     ]
-    truths, kept_count = len(shoe.truth.verb), int(strict.keep.sum())
-    missed = int((strict.prediction_of < 0).sum())
+    truths, kept_count = len(shoe.truth.verb), int(filtered.keep.sum())
+    missed = int((filtered.prediction_of < 0).sum())
     return Scores(
         classes=rows,
         soft_map=_mean(soft),
@@ -232,11 +232,11 @@ def _mean(values: list[float] | None) -> float | None:
 @dataclass(frozen=True)
 class Run:
     """The evaluation of one model. matching: that of the predictions which pass the filters (for mF1 and the miss
-    rates); loose: that of the predictions which soft mAP ranks; subset: "single_hoi" or "full"."""
+    rates); ranked: that of the predictions which soft mAP ranks; subset: "single_hoi" or "full"."""
 
     shoe: Shoe
     matching: Matching
-    loose: Matching
+    ranked: Matching
     subset: str
     signature: dict[str, str]
 
@@ -254,7 +254,7 @@ class Run:
     @cached_property
     def scores(self) -> Scores:
         """Return all numbers of the evaluation, computed once."""
-        return scores_of(self.shoe, self.matching, self.loose)
+        return scores_of(self.shoe, self.matching, self.ranked)
 
     @cached_property
     def images(self) -> dict[str, int]:
@@ -271,7 +271,7 @@ def weighted_metrics(run: Run) -> dict[str, Weighted]:
     has_classes = bool(shoe.classes.classes)
     metrics: dict[str, Weighted] = {}
     if has_classes and shoe.scored:
-        metrics["soft_map"] = weighting.ranked_lists(soft_entries(shoe, run.loose))
+        metrics["soft_map"] = weighting.ranked_lists(soft_entries(shoe, run.ranked))
     if has_classes:
         metrics["mf1"] = weighting.mf1()
         metrics["gt_miss_rate"] = weighting.share(weighting.truth_image, run.matching.prediction_of < 0)
@@ -280,7 +280,7 @@ def weighted_metrics(run: Run) -> dict[str, Weighted]:
         is_missed = run.matching.truth_of[rows] < 0
         metrics["prediction_miss_rate"] = weighting.share(weighting.prediction_image[rows], is_missed)
     if has_classes and shoe.scored and not shoe.unlabelled:
-        metrics["map"] = weighting.ranked_lists(plain_entries(shoe, run.loose.keep))
+        metrics["map"] = weighting.ranked_lists(plain_entries(shoe, run.ranked.keep))
     return metrics
 
 

@@ -91,8 +91,8 @@ class Evaluation:
         options = self._options
 
         # The predictions, and whether they can be evaluated.
-        roles = bool(self._vocabulary.roles)
-        predictions_read = read_predictions(predictions, self._policy, self._known, unlabelled=roles)
+        may_lack_labels = bool(self._vocabulary.roles)
+        predictions_read = read_predictions(predictions, self._policy, self._known, unlabelled=may_lack_labels)
         check_scores(options, predictions_read)
         self._check_fit(predictions_read, predictions.name)
         unscored = int(np.isnan(predictions_read.score).sum())
@@ -123,9 +123,9 @@ class Evaluation:
             _note_other_words(shoe, self._vocabulary)
         matching = shoe.match(keep)
         # Soft mAP ranks all predictions that have a score, unless --filter-map leaves some out.
-        loose = matching if options.filter_map or keep.all() or not shoe.scored else shoe.match()
+        ranked = matching if options.filter_map or keep.all() or not shoe.scored else shoe.match()
         signature = self._signature(shoe, table_signature, missing)
-        return Run(shoe, matching, loose, "single_hoi" if options.single_hoi else "full", signature)
+        return Run(shoe, matching, ranked, "single_hoi" if options.single_hoi else "full", signature)
 
     def _check_fit(self, predictions: Triplets, name: str) -> None:
         """Raise `DataError` if the predictions cannot be of the ground truth's images; a note tells of doubts."""
@@ -230,9 +230,8 @@ class Evaluation:
     def _is_triplet(self, predictions: Triplets) -> Bools:
         """Return [T]: whether each prediction is a triplet, rather than one of V-COCO's scores of an action without its
         object (an agent's) for a verb that is also predicted with objects (its roles)."""
-        roles_of = self._vocabulary.roles_of
         no_object = np.array([name == NOTHING for name in predictions.objects], dtype=bool)
-        has_roles = np.array([bool(roles_of.get(verb or "")) for verb, _ in predictions.verbs], dtype=bool)
+        has_roles = np.array([bool(self._vocabulary.find_roles(verb)) for verb, _ in predictions.verbs], dtype=bool)
         is_triplet: Bools = predictions.role | ~no_object[predictions.label] | ~has_roles[predictions.verb]
         return is_triplet
 

@@ -271,12 +271,13 @@ def _check_other_fields(record: Record, size: Size | None, vocabulary: Vocabular
 
 def _check_roles(batch: Checked, vocabulary: Vocabulary) -> None:
     """Raise `ValueError` for a role that a known verb does not have, and for an object without a role."""
-    roles_of, roles = vocabulary.roles_of, len(batch.roles)
+    roles_of = [vocabulary.find_roles(name) for name in batch.verbs.spelled]  # None: an unknown verb
+    roles = len(batch.roles)
     verbs, role_numbers = np.divmod(distinct(batch.verb * roles + batch.role), roles)  # each combination once
     for verb, role in zip(verbs.tolist(), role_numbers.tolist(), strict=True):
-        name = batch.verbs.spelled[verb]
-        require(role == 0 or name not in roles_of or batch.roles[role] in roles_of[name])
-    verb_known = np.array([name in roles_of for name in batch.verbs.spelled], dtype=bool)
+        known_roles = roles_of[verb]
+        require(role == 0 or known_roles is None or batch.roles[role] in known_roles)
+    verb_known = np.array([known_roles is not None for known_roles in roles_of], dtype=bool)
     require(not (verb_known[batch.verb] & (batch.role == 0) & (batch.object >= 0)).any())
 
 

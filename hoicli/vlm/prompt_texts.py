@@ -150,7 +150,7 @@ def _pairs_of(record: Record) -> list[tuple[int, int]]:
     pairs = [(pair["subject"], pair["object"]) for pair in listed if pair["object"] is not None]
     if not listed:
         labels = record["labels"]
-        people = [index for index, label in enumerate(labels) if label == SUBJECT]
+        people = [index for index, label in enumerate(labels) if str(label).casefold() == SUBJECT]
         pairs = [(person, other) for person, other in product(people, range(len(labels))) if other != person]
     return list(dict.fromkeys(pairs))
 

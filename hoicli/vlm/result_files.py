@@ -190,11 +190,11 @@ def _pairs(row: Mapping[str, Any], key: str) -> list[Pair | None]:
         if not isinstance(pair, dict):
             raise DataError(f"{short(pair)} is no pair; one has person_bbox and object_bbox", field=field)
         _check_no_denial(pair, field)
-        names = [f"{side}_bbox" if f"{side}_bbox" in pair else f"{side}_box" for side in ("person", "object")]
-        if any(pair.get(name) in (None, []) for name in names):
+        person, object_ = (f"{side}_bbox" if f"{side}_bbox" in pair else f"{side}_box" for side in ("person", "object"))
+        if pair.get(person) in (None, []) or pair.get(object_) in (None, []):
             pairs.append(None)
         else:
-            pairs.append((box_of(pair[names[0]], f"{field}.{names[0]}"), box_of(pair[names[1]], f"{field}.{names[1]}")))
+            pairs.append((box_of(pair[person], f"{field}.{person}"), box_of(pair[object_], f"{field}.{object_}")))
     return pairs
 
 

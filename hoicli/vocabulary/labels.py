@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar, cast
 from unicodedata import normalize
 
@@ -185,7 +186,7 @@ class Vocabulary:
         verb_classes = tuple((verb, "") for verb in self.verbs)
         return replace(self, interactions=verb_classes, groups={}, subsets={}, unseen={}, split_aliases={})
 
-    @property
+    @cached_property
     def roles_of(self) -> dict[str, tuple[str, ...]]:
         """Return the roles of each verb, in the dataset's order; an action without an object (walk) has none."""
         roles: dict[str, tuple[str, ...]] = dict.fromkeys(self.verbs, ())
@@ -193,6 +194,11 @@ class Vocabulary:
             if role:
                 roles[verb] += (role,)
         return roles
+
+    def find_roles(self, verb: object) -> tuple[str, ...] | None:
+        """Return the roles of a verb in any spelling, as `verb_ids` finds it; None if it is none of the dataset's."""
+        number = self.verb_ids.get(verb)  # type: ignore[call-overload]
+        return None if number is None else self.roles_of[self.verbs[number]]
 
     @property
     def coco_names(self) -> dict[int, str]:
@@ -250,6 +256,8 @@ class Vocabulary:
         if split_name not in self.unseen:
             known_splits = ", ".join(self.unseen) or "no zero-shot splits"
             letters = lower_name.replace("_", "").replace("-", "")  # INP-CC prints nonrare
+            alias = next((alias for alias in self.split_aliases if alias.replace("-", "") == letters), "")
+            known_splits += f"; did you mean {alias}?" if alias else ""
             subset = next((group for group in self.groups if group.replace("_", "") == letters), "")
             subset_hint = f"; {name} is no split but a subset, and has rows anyway" if subset else ""
             if f"{subset}_first" in self.unseen:

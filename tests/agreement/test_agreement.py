@@ -40,9 +40,6 @@ def column(*values: float) -> Any:
     return np.array(values, dtype=np.float64)
 
 
-# --- the supplement ------------------------------------------------------------------------------------------------
-
-
 def test_the_interval_and_the_standard_error_of_the_supplement() -> None:
     low, high = fisher_interval(0.799, 500)
     assert low is not None
@@ -104,9 +101,6 @@ def test_a_vote_of_two_is_the_first_and_a_mean_is_not_below_its_models(values: l
             assert value >= sum(ones[at,][0] or 0.0 for at in members) / len(members) - 1e-12
 
 
-# --- by hand -------------------------------------------------------------------------------------------------------
-
-
 def test_subsets_by_hand() -> None:
     models, human = np.array([[0.0, 4.0], [1.0, 1.0]]), column(2, 1)
     one, two = subset_agreement(models, human, 5, "mean")
@@ -155,9 +149,6 @@ def test_the_permutations_are_drawn_alike_everywhere() -> None:
 PINNED = 0.061493850614938506
 
 
-# --- the packages --------------------------------------------------------------------------------------------------
-
-
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=30))
 def test_rho_is_scipys(values: list[tuple[int, int]]) -> None:
     from scipy.stats import spearmanr
@@ -168,9 +159,6 @@ def test_rho_is_scipys(values: list[tuple[int, int]]) -> None:
         assert found.rho is None
         return
     assert found.rho == pytest.approx(float(spearmanr(first, second).statistic), abs=1e-12)
-
-
-# --- the streams ---------------------------------------------------------------------------------------------------
 
 
 def ratings_of(*records: Row, levels: int = 5, skip: bool = False, **who: Any) -> Ratings:
@@ -232,9 +220,6 @@ def test_a_bad_line(record: Row, message: str) -> None:
     first = {"item": "first", "rater": "A", "rating": 1, "kind": "human"}
     assert complaint(DataError, ratings_of, first, record).startswith(f"r.jsonl:2: {message}")
     assert ratings_of(first, record, skip=True).items == ["first"]
-
-
-# --- the command ---------------------------------------------------------------------------------------------------
 
 
 def rows_of(text: str) -> dict[tuple[str, str], Row]:

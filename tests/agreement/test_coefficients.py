@@ -59,8 +59,6 @@ tables = st.integers(2, 4).flatmap(
     )
 )
 
-# --- by hand -------------------------------------------------------------------------------------------------------
-
 
 def test_kappa_by_hand() -> None:
     # Observed: one difference of 1 in four; expected over the 16 pairs: (1 + 4 + 4 + 1 + ...) counted below.
@@ -127,9 +125,6 @@ def test_none_where_no_item_has_two_ratings(measure: Measure) -> None:
     assert math.isnan(none)
 
 
-# --- plain loops, and the packages ---------------------------------------------------------------------------------
-
-
 def gwet_by_loops(rows: list[list[float]], metric: str, levels: int) -> float | None:
     """By pairs of raters: no counts, no sums over levels but that of chance."""
 
@@ -182,9 +177,6 @@ def test_alpha_is_the_krippendorff_packages(values: list[list[float]], level: An
     # Its ordinal distances count every value, those of items with one rating too, so it gets the paired items alone.
     expected = package.alpha(reliability_data=paired.T, level_of_measurement=level)
     assert alpha_of(ratings, level) == pytest.approx(expected, abs=1e-9)
-
-
-# --- intervals -----------------------------------------------------------------------------------------------------
 
 
 @given(tables, st.lists(st.integers(0, 3), min_size=10, max_size=10), st.sampled_from(sorted(MEASURES)))

@@ -22,9 +22,6 @@ from tests.support.project import Hoicli, written
 NONE = math.nan
 
 
-# --- groups --------------------------------------------------------------------------------------------------------
-
-
 def test_a_group_is_told_as_its_items_alone_would_be(hoicli: Hoicli, tmp_path: Path) -> None:
     records = [json.loads(line) for line in RATINGS.read_text().splitlines()]
     items = sorted({record["item"] for record in records})
@@ -68,8 +65,6 @@ def test_no_group(hoicli: Hoicli, tmp_path: Path, records: list[Row], group: str
     assert message in result.err
 
 
-# --- votes by majority ---------------------------------------------------------------------------------------------
-
 tables = st.lists(st.lists(st.sampled_from([NONE, 0.0, 1.0, 2.0, 3.0]), min_size=4, max_size=4), min_size=1, max_size=8)
 
 
@@ -102,9 +97,6 @@ def test_the_rows_of_votes(hoicli: Hoicli) -> None:
     assert rows["votes_4", "majority 4"]["majority"] == 4
     assert rows["votes_0", "no majority"]["majority"] is None
     assert sum({row["majority"]: row["n"] for row in votes}.values()) == 12
-
-
-# --- a second study ------------------------------------------------------------------------------------------------
 
 
 def test_updates_by_hand() -> None:
@@ -159,9 +151,6 @@ def test_a_second_study(hoicli: Hoicli, tmp_path: Path) -> None:
     refused = hoicli("agree", "--again", nobody, RATINGS)
     assert (refused.code, refused.out) == (1, "")
     assert "--again: none of its ratings is of an item and a person of the first ratings" in refused.err
-
-
-# --- what is told --------------------------------------------------------------------------------------------------
 
 
 def test_what_has_no_value(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from hoicli.corruption.pixels import resize_image
 from hoicli.corruption.quality import Original
 from hoicli.io.memory import keep_memory
 from tests.bench.measuring import HOICLI, PYTHON, Options, Process, Table, say
-from tests.support.photographs import PHOTOS, photograph
+from tests.support.pictures import PHOTOS, photograph
 
 Image = NDArray[np.uint8]
 

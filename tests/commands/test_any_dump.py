@@ -151,9 +151,6 @@ def test_the_limit_of_a_line_is_not_of_a_dump(hoicli: Hoicli, monkeypatch: Monke
     assert hoicli("eval", "--gt", GT, dump).out == expected
 
 
-# What is wrong
-
-
 def test_ground_truth_in_the_place_of_predictions_and_back(hoicli: Hoicli) -> None:
     result = hoicli("eval", "--gt", GT, foreign("test_hico.json"))
     assert "image HICO_test2015_00000001: hois[0].score: missing; every predicted interaction has" in result.err

@@ -53,9 +53,6 @@ def refused(result: Result) -> str:
     return result.err.removeprefix("hoicli: ").strip()
 
 
-# Nothing is forgotten
-
-
 def test_every_parameter_is_declared_for_what_it_is() -> None:
     """What names a file says whether it is read or written; what counts, how far; and whatever is new has to say so."""
     for name, command, found in commands():
@@ -70,9 +67,6 @@ def test_every_parameter_is_declared_for_what_it_is() -> None:
                 assert isinstance(mark, Read | Written), place
             if "int" in kinds_of[param.name] and param.opts[0] not in AS_MANY_AS_THERE_ARE:
                 assert isinstance(mark, Count), place
-
-
-# Outputs that cannot be
 
 
 def ending(param: Any) -> str:
@@ -136,9 +130,6 @@ def test_folders_that_take_no_files(hoicli: Hoicli) -> None:
         said = refused(hoicli(*words, "nothing"))
         assert said.startswith(f"{words[-2]} {words[-1]}")
         assert "the folder /sys is not writable" in said or "cannot be created" in said
-
-
-# Outputs that are inputs, or other outputs
 
 
 def read_and_written() -> Iterator[Any]:
@@ -220,9 +211,6 @@ def test_devices_may_be_shared(hoicli: Hoicli, tmp_path: Path) -> None:
         shell = ["sh", "-c", script, *words]
         done = subprocess.run(shell, cwd=tmp_path, capture_output=True, check=True, env=ENVIRONMENT)
         assert done.stdout.startswith(b"{")
-
-
-# Counts, and what is given twice
 
 
 def test_counts_have_a_range(hoicli: Hoicli) -> None:

@@ -179,9 +179,6 @@ def test_what_is_saved_is_what_commands_read(hoicli: Hoicli, tmp_path: Path) -> 
     assert "0.npz: is of another dataset than vcoco" in other.err
 
 
-# Boxes and outputs as networks have them
-
-
 @pytest.mark.parametrize(
     ("box_format", "size", "box"),
     [
@@ -218,9 +215,6 @@ def test_boxes_that_are_shares_of_the_image_are_a_warning() -> None:
         evaluator.update(record["image_id"], **given | {"boxes": given["boxes"] / [width, height, width, height]})
     with pytest.warns(HoicliWarning, match="do the boxes fit"):
         evaluator.compute()
-
-
-# Several processes
 
 
 def test_an_image_of_two_processes_counts_once_if_it_is_the_same() -> None:

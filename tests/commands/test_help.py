@@ -112,9 +112,6 @@ def test_an_example_is_shown_as_it_was_given(name: str) -> None:
     assert shown == [command for command, _ in command_of(name).page.example_lines]
 
 
-# Examples
-
-
 def furnished(folder: Path, name: str) -> None:
     """The files that the examples of a command speak of."""
     furnish(folder)

@@ -113,9 +113,6 @@ def test_a_factor_of_scores_that_was_not_chosen_is_a_warning() -> None:
     assert found[0]["score"].tolist() == without[0]["score"].tolist() != multiplied[0]["score"].tolist()
 
 
-# Pairs of a detector's boxes
-
-
 def pairs(pairing: Any, /, **changes: Any) -> Record:
     """UPT's dictionary for an image of four boxes, with a pair for each triplet."""
     count = max(np.shape(pairing)) if np.size(pairing) else 0
@@ -222,9 +219,6 @@ def test_what_upt_s_test_hico_printed(shared: Path, tmp_path: Path) -> None:
     assert [round((printed[f"upt/mAP/{subset}"] or 0.0) / 100, 4) for subset in ("full", "rare", "non_rare")] == [
         0.0127, 0.0, 0.0165,
     ]  # fmt: skip
-
-
-# Interactions
 
 
 def interaction_rows(record: Record) -> list[list[float]]:

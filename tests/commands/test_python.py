@@ -199,9 +199,6 @@ def test_numbers_of_other_libraries_in_records() -> None:
     assert api.evaluate(GT, found, protocol="hico").rows == api.evaluate(GT, PREDICTIONS, protocol="hico").rows
 
 
-# Results
-
-
 def test_a_result_in_every_shape() -> None:
     result = api.evaluate(GT, PREDICTIONS, protocol="hico")
     assert result.to_dict() == {f"hico/{row['metric']}/{row['subset']}": row["value"] for row in result.rows}
@@ -284,9 +281,6 @@ def test_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(frame["epoch"]) == {"3"}
 
 
-# Errors
-
-
 def wrong(given: object) -> Any:
     """What a type checker would refuse."""
     return given
@@ -342,9 +336,6 @@ def test_what_is_wrong_is_said_in_one_line(call: Callable[[], Any], kind: type[H
     assert "--" not in re.sub("`hoicli [^`]+`", "", said)
 
 
-# Converting
-
-
 def test_convert_writes_what_the_command_writes(hoicli: Hoicli, tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours.json", tmp_path / "theirs.json"
     notes: Any = api.convert(PREDICTIONS, output=ours, to="cdn-json")
@@ -382,9 +373,6 @@ def test_outputs_that_cannot_be(tmp_path: Path, call: Callable[[Path], Any], mes
     assert complaint(UsageError, call, tmp_path).startswith(message)
     assert PREDICTIONS.read_bytes() == before
     assert not list(tmp_path.iterdir())
-
-
-# Corruptions
 
 
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "L"])
@@ -483,9 +471,6 @@ def test_images_that_cannot_be_corrupted(arguments: tuple[Any, ...], message: st
 def test_boxes_that_cannot_be_moved(boxes: Any, message: str) -> None:
     pytest.importorskip("cv2")
     assert complaint(DataError, api.corrupt, np.zeros((4, 4, 3), dtype=np.uint8), "jpeg", 1, boxes=boxes) == message
-
-
-# The package
 
 
 def test_the_recipe_of_an_image(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -22,8 +22,6 @@ from hoicli.io.opened_files import MARK
 from hoicli.records.result_rows import ROW_KEYS
 from tests.support.project import GT, OTHER, PAIR, PATIENCE, PREDICTIONS, Hoicli, parsed, refusal, saved, without_gt
 
-# The contract
-
 
 def test_the_signature_tells_settings_apart(hoicli: Hoicli) -> None:
     def signature(*options: str) -> object:
@@ -33,9 +31,6 @@ def test_the_signature_tells_settings_apart(hoicli: Hoicli) -> None:
     changed = signature("--top-k", "5", "--nms", "0.7", "--split", "UV", "--ignore-no-interaction")
     options = "split:unseen_verb|noint:ignored|topk:5|nms:0.7/1/0.5"
     assert changed == f"protocol:hico|data:hico|{options}|version:{__version__}"
-
-
-# Streams
 
 
 def test_a_large_file_in_shares_gives_the_same_bytes(
@@ -117,9 +112,6 @@ def test_a_file_appears_whole_or_not_at_all(hoicli: Hoicli, tmp_path: Path) -> N
     assert gzip.decompress(first.read_bytes()).decode() == hoicli("match", *PAIR).out
 
 
-# What protocols leave open
-
-
 def test_upt_counts_in_all_images_unless_a_file_says_otherwise(hoicli: Hoicli, tmp_path: Path) -> None:
     """fredzzhang/hicodet HICODet skips the images in `empty`: what is predicted there never counts."""
     gt, predictions, own = tmp_path / "gt.jsonl", tmp_path / "predictions.jsonl", tmp_path / "own.json"
@@ -137,9 +129,6 @@ def test_upt_counts_in_all_images_unless_a_file_says_otherwise(hoicli: Hoicli, t
     assert aps == pytest.approx({"upt": 50, "diag": 100, "paired": 100})
 
 
-# Tags
-
-
 def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
     """As columns of a CSV file, or of a table, a tag called `value` would be taken for the value."""
     properties = json.loads(schema_text("result"))["properties"]
@@ -154,9 +143,6 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
     refusal(hoicli("compare", "--tag", "model=m", "--gt", GT, PREDICTIONS, OTHER), 2)
     refusal(hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS, OTHER), 2)
     assert hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS).code == 0
-
-
-# Things gone wrong: one line each
 
 
 @pytest.mark.parametrize(
@@ -200,6 +186,11 @@ def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content:
     [
         (("eval", "--protocol", "hoco,upt,x"), "hoicli: --protocol: unknown 'hoco', 'x'; choose from all,"),
         (("eval", "--split", "rare_last"), "hoicli: --split rare_last: hico has uc0, uc1,"),
+        (
+            ("eval", "--split", "rfuc"),
+            "hoicli: --split rfuc: hico has uc0, uc1, uc2, uc3, uc4, rare_first, "
+            "non_rare_first, unseen_object, unseen_verb, unseen_action; did you mean rf-uc?",
+        ),
         (
             ("eval", "--split", "rare"),
             "hoicli: --split rare: hico has uc0, uc1, uc2, uc3, uc4, rare_first, non_rare_first, unseen_object, "
@@ -262,14 +253,11 @@ def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
 def test_predictions_given_as_ground_truth(hoicli: Hoicli, command: tuple[object, ...]) -> None:
     """Every detector would find itself: mAP 100."""
     result = hoicli(*command, "--gt", PREDICTIONS, PREDICTIONS)
-    problem = "ground truth has no scores, so these are predictions; give the ground truth with --gt (swapped?)"
+    problem = "ground truth has no scores, so these are predictions; give the ground truth here (swapped?)"
     text = f"{PREDICTIONS}:1: hois[0].score: {problem}"
     assert (result.code, result.err) == (1, f"{text}\n")
     stopped = json.dumps({"error": f"match stopped: {text}"}, separators=(",", ":")) + "\n"
     assert result.out == (stopped if command == ("match",) else "")
-
-
-# Start-up
 
 
 def test_the_list_of_commands_has_them_all(hoicli: Hoicli) -> None:

@@ -110,10 +110,6 @@ def test_leaving_an_image_out_is_evaluating_without_it(data: Data) -> None:
         assert found == pytest.approx(ap[kept].sum() / max(kept.sum(), 1), abs=1e-14)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# the diagnosis
-
-
 def diagnosis(truth: Sequence[Record], predictions: Sequence[Record]) -> Diagnosis:
     annotated, protocol = ground_truth(truth), protocol_of(HICO)
     filters = Filters(allow_uncounted=True)
@@ -137,9 +133,7 @@ def test_every_oracle_ranks_as_it_counts(data: Data) -> None:
         assert set(image.tolist()) <= set(range(len(ids)))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
 # what intervals and p are for: a population that test sets are drawn from
-
 CLASSES, IMAGES = 100, 200
 
 
@@ -217,9 +211,6 @@ def test_image_differences_add_up_where_each_image_has_its_own_class() -> None:
     assert moved is not None
     assert moved.tolist() == pytest.approx([1 / 3 - 1 / 2, 1 / 3 - 1 / 2, 1 / 3 - 0])
 
-
-# ---------------------------------------------------------------------------------------------------------------------
-# the commands
 
 GATE = ("--fail-if-worse",)
 

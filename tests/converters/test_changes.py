@@ -193,9 +193,6 @@ def test_a_format_of_one_form_refuses_the_option(hoicli: Hoicli) -> None:
     assert "--box-form xywh is not for inpcc, but for records, qpic-vcoco, " in result.err
 
 
-# Numbers of classes
-
-
 def numbered(path: Path, mapper: Any) -> Path:
     content = json.loads(SITE.read_text())
     content["numbering"] = {"interactions": {"ids": mapper}}

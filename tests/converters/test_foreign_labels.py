@@ -126,9 +126,6 @@ def test_numbered_interactions_are_told_by_their_images(hoicli: Hoicli, tmp_path
     assert hoicli("convert", dumped(path, items)).code == 0
 
 
-# No mean of what is not counted
-
-
 def truth_and_predictions(strange: int, known: int, folder: Path) -> tuple[Path, Path]:
     """Records of so many images with a triplet of no class (adjust car), and with one of a class (ride bicycle)."""
     records: list[Item] = [

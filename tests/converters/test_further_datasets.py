@@ -157,9 +157,6 @@ def records(path: Path) -> list[Record]:
     return parsed(path.read_text())
 
 
-# The vocabulary
-
-
 def test_the_numbers_everyone_quotes() -> None:
     assert (len(SWIG.verbs), len(SWIG.objects), len(SWIG.interactions)) == (407, 1000, 14130)
     evaluated = SWIG.subsets["evaluated"]
@@ -191,9 +188,6 @@ def test_the_published_lists(shared: Path) -> None:
         assert SWIG.interactions[number] == (SWIG.verbs[verb], SWIG.objects[thing])
         assert group[number] == names[frequency]
         assert (number in SWIG.subsets["evaluated"]) == bool(evaluation)
-
-
-# The files
 
 
 def test_the_annotations_convert_back(hoicli: Hoicli) -> None:
@@ -246,9 +240,6 @@ def test_two_images_with_one_img_id_are_refused(hoicli: Hoicli, tmp_path: Path) 
     images = changed(ANNOTATIONS, tmp_path / "swig.json", lambda content: content[1].update(img_id=0))
     result = hoicli("convert", "--dataset", "swig", "--image-list", images, DUMP)
     assert (result.code, result.err) == (1, f"{images}: juggling_12 and flicking_5 have one img_id, 0\n")
-
-
-# The protocol
 
 
 def test_the_figures_by_hand(hoicli: Hoicli) -> None:

@@ -42,9 +42,6 @@ def saved(path: Path, content: Arrays) -> Path:
     return path
 
 
-# The numbers
-
-
 def expected(
     content: Arrays, *, activation: str, power: float, threshold: float
 ) -> list[tuple[str, str, float, list[float]]]:
@@ -106,9 +103,6 @@ def test_the_sigmoid_has_no_overflow() -> None:
     np.testing.assert_array_equal(sigmoid(extreme), [0.0, 0.0, 0.5, 1.0])
 
 
-# What is said of the boxes
-
-
 def logits_of(truth: list[Record], form: str, path: Path) -> Path:
     """What a perfect detector leaves: one query for each annotated triplet, its boxes as corners or as centres."""
     number = {pair: at for at, pair in enumerate(HICO.interactions)}
@@ -146,9 +140,6 @@ def test_boxes_that_reach_beyond_the_image_are_counted(hoicli: Hoicli, tmp_path:
     content["pred_logits"][:, 0], content["pred_boxes"][:] = 5, 0.5
     content["pred_boxes"][1, :4] = [0.9, 0.5, 0.4, 0.2]
     assert "hoicli: 1 of 8 boxes" in hoicli("convert", *RAW, saved(tmp_path / "a.npz", content)).err
-
-
-# The forms
 
 
 def test_the_fixture_gives_the_predictions(hoicli: Hoicli) -> None:
@@ -259,9 +250,6 @@ def test_a_class_may_be_hidden(hoicli: Hoicli, tmp_path: Path) -> None:
         raw = (*RAW, "--activation", activation, "--threshold", 0)
         (record,) = rows(hoicli("convert", *raw, saved(tmp_path / "a.npz", content)))
         assert HICO.interactions[5] not in {item[:2] for item in said(record)}
-
-
-# What is wrong
 
 
 PROBLEMS: dict[str, tuple[Any, str]] = {

@@ -75,9 +75,6 @@ def preds() -> dict[str, dict[int, list[Any]]]:
     }
 
 
-# INP-CC
-
-
 def test_fixture_gives_the_same_triplets() -> None:
     found = triplets(read(FOREIGN / "preds.pkl", "inpcc"))
     expected = triplets(PREDICTIONS)
@@ -213,9 +210,6 @@ def test_a_wrong_interaction_is_left_out_under_skip(tmp_path: Path) -> None:
     assert [hoi["score"] for hoi in record["hois"]] == [0.125]
 
 
-# Pairs of Diag-HOI
-
-
 def test_pairs_of_the_fixture() -> None:
     records = read(FOREIGN / "pairs.pkl", "diag-pairs")
     assert [record["image_id"] for record in records] == [record["image_id"] for record in PREDICTIONS]
@@ -258,9 +252,6 @@ def test_a_wrong_pair_is_named(changes: Any, message: str, save: Save, tmp_path:
     path = save(tmp_path, [good, {"filename": "a_1.jpg", "box_pairs": [PAIR, {**PAIR, **changes}]}])
     assert refusal(path, "diag-pairs").startswith(f"[1].box_pairs[1]{message}")
     assert [record["image_id"] for record in read(path, "diag-pairs", skip=True)] == ["a_0"]
-
-
-# The command
 
 
 def test_the_command_says_what_it_assumes(hoicli: Hoicli) -> None:

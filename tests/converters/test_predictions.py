@@ -61,9 +61,6 @@ def by_image(records: Records, images: list[str] | None = None) -> dict[str, lis
     return found if images is None else {image_id: found.get(image_id, []) for image_id in images}
 
 
-# The fixtures: other people's files of the same predictions
-
-
 @pytest.mark.parametrize(
     ("file", "name"),
     [
@@ -88,8 +85,6 @@ def test_fixtures_that_hold_less_have_the_same_triplets() -> None:
     found = by_image(convert(FOREIGN / "detections_mat", "mat", context_of(IMAGES)[0]))
     assert (found, list(found)) == (by_image(OF_LAST_PIXELS, IMAGES), IMAGES)
 
-
-# CDN
 
 NOT_WHOLE = "is no whole number; ids and indices are"
 BOX = [1.0, 2.0, 30.5, 40.25]
@@ -226,9 +221,6 @@ def test_cdn_json_of_ground_truth_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-# GEN-VLKT
-
-
 def vlkt_item(hois: list[dict[str, Any]], boxes: int = 2) -> dict[str, Any]:
     return {
         "filename": "HICO_test2015_00000009.jpg",
@@ -270,9 +262,6 @@ def test_categories_tell_cdn_from_gen_vlkt(tmp_path: Path) -> None:
     for item, name in ((cdn_item(), "cdn"), (vlkt_item([]), "gen-vlkt"), (vlkt_item([], boxes=0), "cdn")):
         text = dumped(tmp_path / "results.json", str({"preds": [item], "gts": []}))
         assert detect(Source(str(text))) == name
-
-
-# PPDM
 
 
 def ppdm_item(boxes: str = "predictions", hois: str = "hoi_prediction", **changes: Any) -> dict[str, Any]:
@@ -330,9 +319,6 @@ def test_ppdm_counts_interactions_without_boxes(tmp_path: Path) -> None:
 def test_ppdm_errors(item: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = dumped(tmp_path / "predictions.json", [item])
     assert complaint(DataError, convert, path, "ppdm") == f"{path}: {message}"
-
-
-# detections_XX.mat: reading
 
 
 @pytest.fixture
@@ -454,9 +440,6 @@ def test_mat_without_detections_is_announced(folder: Path) -> None:
     context, said = context_of(IMAGES)
     assert [record["hois"] for record in convert(folder, "mat", context)] == [[]] * 8
     assert said[-1] == f"{folder}: every cell is empty, there is no detection at all; did what wrote it fail?"
-
-
-# The command
 
 
 @pytest.fixture

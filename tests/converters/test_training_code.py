@@ -48,9 +48,6 @@ def values(hoicli: Hoicli, *arguments: object) -> list[float]:
     return [row["value"] for row in parsed(result.out)]
 
 
-# Lists without names
-
-
 @pytest.fixture
 def nameless(tmp_path: Path) -> Path:
     """The list that QPIC's evaluator holds (`self.preds`), pickled."""
@@ -99,9 +96,6 @@ def test_a_v_coco_list_without_names(hoicli: Hoicli, tmp_path: Path) -> None:
     people = dumped(tmp_path / "people.json", [{"person_box": [0, 0, 9, 9], "hold_agent": 0.5}])
     problem = "is V-COCO's list of people without image_id; add to each the number of its COCO image"
     assert hoicli("convert", people).err == f"{people}: {problem}\n"
-
-
-# MATLAB files in rows
 
 
 @pytest.fixture
@@ -162,9 +156,6 @@ def test_a_wrong_row_is_named(hoicli: Hoicli, rows: Path, column: int, value: An
     assert (skipped.code, "skipped 1 item; the first: " in skipped.err) == (0, True)
 
 
-# HOIDet
-
-
 def test_hoidet(hoicli: Hoicli) -> None:
     """Its images are known by their numbers alone."""
     path = FIXTURES / "foreign" / "hoidet.json"
@@ -190,9 +181,6 @@ def test_hoidet_errors(hoicli: Hoicli, tmp_path: Path, change: dict[str, Any], p
             "hoi_class": [0]}  # fmt: skip
     path = dumped(tmp_path / "pred.json", [item | change])
     assert hoicli("convert", path).err == f"{path}: [0]{problem}\n"
-
-
-# Ground truth in place of --image-list
 
 
 def test_ground_truth_says_what_numbers_mean(hoicli: Hoicli) -> None:

@@ -57,9 +57,6 @@ def test_fixture_converts_back(hoicli: Hoicli, paths: tuple[Path, ...], lacks: t
     assert records(hoicli("convert", *paths)) == without(lacks)
 
 
-# pocket
-
-
 def test_pocket_takes_the_object_order_of_the_file(hoicli: Hoicli, tmp_path: Path) -> None:
     """Branch `class` of hicodet has COCO's order, and COCO's spelling."""
     content = json.loads((FOREIGN / "instances_test2015.json").read_text())
@@ -71,9 +68,6 @@ def test_pocket_takes_the_object_order_of_the_file(hoicli: Hoicli, tmp_path: Pat
     result = hoicli("convert", path)
     assert records(result) == without(("image_hois",))
     assert NO_LABELS in result.err
-
-
-# hoia
 
 
 Change = Callable[[list[Record]], object]
@@ -193,9 +187,6 @@ def test_hoia_refuses_vcoco(hoicli: Hoicli, tmp_path: Path) -> None:
     assert records(hoicli("convert", hoia_file(tmp_path, keep_verbs)))[0]["image_id"] == "COCO_val2014_000000000001"
 
 
-# no-frills
-
-
 def frills_file(tmp_path: Path, change: Change) -> Path:
     """anno_list.json with a change; item 0 is the train image, item n is line n of the truth."""
     return changed(FOREIGN / "anno_list.json", tmp_path / "anno_list.json", change)
@@ -218,6 +209,12 @@ def test_no_frills_without_an_image_of_the_part(hoicli: Hoicli, tmp_path: Path) 
     result = hoicli("convert", "--part", "train", tmp_path / "list.json")
     assert (result.code, result.out) == (1, "")
     assert f"none of its {len(items)} images is of the train split (image_path_postfix); see --part test" in result.err
+
+
+def test_a_part_is_asked_of_formats_that_have_parts(hoicli: Hoicli) -> None:
+    refused = hoicli("convert", "--part", "train", GT)
+    assert (refused.code, refused.out) == (2, "")
+    assert "--part train is not for records, but for hico-mat, no-frills" in refused.err
 
 
 def test_no_frills_splits(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -256,9 +253,6 @@ def test_no_frills_refusals(hoicli: Hoicli, tmp_path: Path, change: Change, prob
     path = frills_file(tmp_path, change)
     assert refusal(hoicli("convert", path)) == f"{path}: {problem}"
     assert len(records(hoicli("convert", path, "--on-error", "skip"))) == 7
-
-
-# hico-mat
 
 
 def test_hico_mat_without_anno(hoicli: Hoicli) -> None:
@@ -414,9 +408,6 @@ def test_hico_mat_refuses_triplets_of_an_image_without_labels(hoicli: Hoicli, tm
     assert refusal(hoicli("convert", BOXES, path)) == (
         f"{BOXES}: bbox_test(1): has triplets, but by its labels nothing happens in it; give files of one release"
     )
-
-
-# The container
 
 
 def test_matlab_7_3_is_refused_by_name(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -34,9 +34,6 @@ def refusal(result: Result) -> str:
     return result.err.strip()
 
 
-# The official annotations
-
-
 @pytest.mark.parametrize(
     "paths", [(VSRL, INSTANCES, IDS), (INSTANCES, IDS, VSRL), (IDS, VSRL, INSTANCES), (VSRL, INSTANCES)]
 )
@@ -148,9 +145,6 @@ def test_a_damaged_box(hoicli: Hoicli, tmp_path: Path) -> None:
     skipped = hoicli("convert", "--on-error", "skip", VSRL, path, IDS)
     assert [record["image_id"] for record in records(skipped)] == [12, 13, 14, 15, 16, 17, 18]
     assert f"hoicli: skipped 1 item; the first: {message}" in skipped.err
-
-
-# Official detections
 
 
 @pytest.mark.parametrize("path", [DUMP, CACHE])
@@ -272,9 +266,6 @@ def test_damaged_detections(hoicli: Hoicli, tmp_path: Path, item: Any, message: 
     assert f"skipped 1 item; the first: {path}: {message}" in skipped.err
 
 
-# The official list, written
-
-
 def test_a_round_trip_changes_no_number(hoicli: Hoicli, tmp_path: Path) -> None:
     written = tmp_path / "written"
     assert hoicli("convert", PREDICTIONS, "--to", "vcoco-pkl", "-o", written).code == 0
@@ -327,8 +318,6 @@ def test_what_cannot_be_written(hoicli: Hoicli, arguments: tuple[Any, ...], mess
     assert refusal(hoicli("convert", *arguments)).startswith(message)
 
 
-# Lists of boxes and interactions
-
 QPIC, PPDM = VCOCO_ORDERS["qpic"], VCOCO_ORDERS["ppdm"]
 
 
@@ -374,9 +363,6 @@ def test_the_orders_are_of_the_same_29() -> None:
     assert len(QPIC) == 29
     assert set(QPIC) == set(PPDM)
     assert {VCOCO.interaction_ids[verb_and_role(name)] for name in QPIC} == VCOCO.subsets["29"]
-
-
-# Ground truth of others
 
 
 def hoia(order: tuple[str, ...], *, first: str = "hold_obj") -> list[Record]:

@@ -36,9 +36,6 @@ def hidden(name: str, severity: int, shape: tuple[int, ...] = SCENE.shape, image
     return corruption.hidden(shape, draw(name, shape, image_id=image_id, seed=0), *HOICLI_1.level(name, severity))
 
 
-# All of them
-
-
 def test_rohoi_has_twenty_whatever_else_there_is() -> None:
     assert [name for name in CORRUPTIONS if name in ROHOI] == list(ROHOI), "rows of _ROWS keep to the order of ROHOI"
     assert len(ROHOI) == 20, "ROHOI is the paper's list; a corruption of ours is not in it"
@@ -113,9 +110,6 @@ def test_lengths_in_pixels_grow_with_large_pictures_only() -> None:
         shrunk = cv2.resize(corrupt(large, name, 4), (640, 160), interpolation=cv2.INTER_AREA)
         apart = np.abs(shrunk.astype(float) - corrupt(small, name, 4))[20:-20, 20:-20]
         assert apart.mean() < 2, name
-
-
-# Optical system
 
 
 def dot(size: int = 65) -> Image:
@@ -209,9 +203,6 @@ def test_glass_blur_mixes_near_pixels_and_does_not_drift(severity: int) -> None:
     assert result[:, 60 - distance : 60 + distance].std() > 5  # rough, not smooth
 
 
-# Sensor, compression, transmission
-
-
 @LEVELS
 def test_gaussian_noise_has_its_deviation_everywhere(severity: int) -> None:
     (deviation,) = HOICLI_1.level("gaussian_noise", severity)
@@ -287,9 +278,6 @@ def test_packet_loss_takes_whole_blocks_and_more_with_severity(image_id: int) ->
     assert 0.2 < before.mean() < 0.46
 
 
-# Environment
-
-
 @LEVELS
 def test_exposure_is_light_times_a_power_of_two(severity: int) -> None:
     stops = HOICLI_1.level("exposure", severity)
@@ -358,9 +346,6 @@ def test_vignette_leaves_the_centre_and_darkens_outwards(severity: int) -> None:
     middle = start + (1 - start) / 2
     near = np.argmin(np.abs(distance - middle))
     assert result[:, :, 0].ravel()[near] == pytest.approx(200 * (1 - strength / 2), abs=4)
-
-
-# Geometry and scene
 
 
 @LEVELS

@@ -63,9 +63,6 @@ def call(folder: Path, *options: object, out: str = "out") -> list[object]:
     return ["corrupt", "--images", folder / "images", "--save-images", folder / out, *options, folder / "gt.jsonl"]
 
 
-# Records alone
-
-
 def test_records_alone_are_those_of_the_files(hoicli: Hoicli, folder: Path) -> None:
     whole = parsed(hoicli(*call(folder, "--severity", 5)).out)
     for record in whole:
@@ -100,9 +97,6 @@ def test_every_list_of_what_moves_is_the_catalogue_s() -> None:
     for page in ("commands/corrupt.md", "commands/robust.md", "python.md"):
         lists = re.findall(r"\b((?:[a-z_]+, )+(?:and )?[a-z_]+)", " ".join((ROOT / "docs" / page).read_text().split()))
         assert moving in [sorted(one.replace("and ", "").split(", ")) for one in lists], page
-
-
-# The contract
 
 
 @pytest.mark.long
@@ -179,9 +173,6 @@ def test_images_can_be_named_themselves(hoicli: Hoicli, folder: Path, monkeypatc
     assert [r["file_name"] for r in records] == ["pixelate/1/c.png", "pixelate/1/b.png"]
 
 
-# The same, whatever the way
-
-
 def test_processes_shards_and_order_change_nothing(hoicli: Hoicli, folder: Path) -> None:
     names = "motion_blur,shot_noise,packet_loss,screen_crack,elastic"
     cells = ("--corruption", names, "--severity", "1,4", "--seed", 5)
@@ -256,9 +247,6 @@ def test_a_killed_run_leaves_whole_files_and_is_taken_up(hoicli: Hoicli, tmp_pat
     whole = hoicli(*command[3:], "--save-images", tmp_path / "whole", GT)
     assert again.out == whole.out
     assert files_of(out) == files_of(tmp_path / "whole")  # what was half written is gone, too
-
-
-# Things gone wrong: one line each
 
 
 def test_a_bad_image_stops_the_run_or_is_left_out(hoicli: Hoicli, folder: Path) -> None:
@@ -360,9 +348,6 @@ def test_a_fault_in_a_worker_is_a_fault_here() -> None:
 def test_results_come_in_order() -> None:
     assert list(ordered_map(str, range(200), 2)) == [str(number) for number in range(200)]
     assert list(ordered_map(str, [], 4)) == []
-
-
-# Looking at it
 
 
 def test_list_explains_all(hoicli: Hoicli) -> None:
@@ -569,9 +554,6 @@ def test_the_list_needs_no_extra() -> None:
 def test_other_pictures_are_told_what_to_be(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"RIFF\x10\0\0\0WEBPVP8 ")
     assert "give JPEG or PNG" in refusal(hoicli("corrupt", tmp_path / name, "--save-images", tmp_path / "out"))
-
-
-# The original images
 
 
 def test_the_whole_grid_in_one_pipe(hoicli: Hoicli, folder: Path) -> None:

@@ -11,8 +11,7 @@ from hoicli.corruption.catalogue import SEVERITIES
 from hoicli.corruption.effects import EFFECTS, corrupt
 from hoicli.corruption.pixels import round_to_bytes
 from hoicli.corruption.quality import Original
-from tests.support.photographs import PHOTOS, Image, photograph
-from tests.support.pictures import textured
+from tests.support.pictures import PHOTOS, Image, photograph, textured
 
 SIDE = 400
 """Pixels: the constants are for pictures of 640; on texture reduced to less, two strong blurs are equally far away."""

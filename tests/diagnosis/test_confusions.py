@@ -293,9 +293,6 @@ def test_an_object_is_confused_by_its_label_alone() -> None:
     assert found["verb", "ride", None][0] == 1  # of the verbs: no right pair is there
 
 
-# The command
-
-
 def test_roles_are_named_and_have_no_objects(hoicli: Hoicli) -> None:
     vcoco = FIXTURES / "vcoco"
     found = parsed(hoicli("confusion", "--top", "all", "--dataset", "vcoco", "--gt", vcoco / "ground_truth.jsonl",

@@ -147,9 +147,6 @@ def test_the_points_are_sampled_by_threshold_too() -> None:
     assert len(Curve(np.array([1.5e308, 0.0, -1.5e308]), hit[:3], 2).points((), 100)) == 3
 
 
-# The command
-
-
 def test_matches_change_no_byte(hoicli: Hoicli, tmp_path: Path) -> None:
     whole, matches = hoicli("curves", "--per-class", *PAIR).out, tmp_path / "matches.jsonl"
     hoicli("match", "--protocol", "hico", "-o", matches, *PAIR)

@@ -19,9 +19,6 @@ from tests.support import reference, strategies
 from tests.support.diagnosis import HICO, INJECTED, READINGS, agrees_in_any_order, counts, diagnosis
 from tests.support.project import GT, PAIR, Data, Hoicli, Record, parsed, refusal, saved
 
-# Known errors in, exactly those counts out
-
-
 FAR = [5000.0, 5000.0, 5050.0, 5050.0]
 
 
@@ -131,9 +128,6 @@ def test_injected_errors_are_counted_exactly(error: str, truth_records: list[Rec
     assert counts(truth_records, predictions) == ({error: injected} if injected else {})
 
 
-# Laws
-
-
 @pytest.mark.parametrize("reading", READINGS)
 @settings(max_examples=20)
 @given(strategies.datasets(), st.randoms(use_true_random=False))
@@ -190,9 +184,6 @@ def test_an_oracle_never_lowers_what_it_leaves_alone(data: Data) -> None:
         assert (results[oracle].ap >= results["none"].ap - 1e-12).all()
     found = results["none"].ap > 0
     assert (results["missed_gt"].ap[found] >= results["none"].ap[found] - 1e-12).all()
-
-
-# The command
 
 
 def test_the_rows(hoicli: Hoicli) -> None:

@@ -63,9 +63,6 @@ def class_of(item: Record) -> int:
     return HICO.interaction_ids[item["verb"], item["label"]]
 
 
-# The ranked list over all classes
-
-
 def test_the_drawing_counts_each_type_of_error_in_each_part_of_the_ranked_list() -> None:
     items = [item for record in emitted() for item in record["predictions"]]
     ranked = sorted((-item["score"], ERRORS.index(item["error"])) for item in items)
@@ -81,9 +78,6 @@ def test_the_drawing_counts_each_type_of_error_in_each_part_of_the_ranked_list()
         parts = [ranked[start:stop] for start, stop in pairwise(edges)]
         assert found[name] == [sum(error == code for _, error in part) for part in parts]
     assert sum(map(sum, found.values())) == min(len(ranked), edges[-1])
-
-
-# Images
 
 
 def test_every_error_is_where_it_was_made() -> None:
@@ -111,9 +105,6 @@ def test_the_released_code_misses_nothing_in_images_without_predictions() -> Non
     assert released.sum() == len(images)
 
 
-# The lists that are resampled
-
-
 @pytest.mark.parametrize("ids", [IDS, ["another", *reversed(IDS)]])
 @pytest.mark.parametrize("reading", ["shared", "released"])
 def test_the_ranked_lists_give_the_results_and_know_their_images(reading: Reading, ids: list[str]) -> None:
@@ -132,9 +123,6 @@ def test_the_ranked_lists_give_the_results_and_know_their_images(reading: Readin
     truth = Counter(ids[row] for row in lists.truth_image)
     seen = Counter(record["image_id"] for record in emitted() for _ in record["gt"])
     assert truth == seen + Counter(name for name, _ in unseen_truth())
-
-
-# Means
 
 
 def test_the_released_code_leaves_out_classes_that_are_all_wrong_and_of_groups_silent_ones_too() -> None:
@@ -160,9 +148,6 @@ def diagnosed_by_hico(truth: list[Record]) -> Diagnosis:
     found = Diagnosis(PROTOCOLS["hico"], len(HICO.interactions), Listed())
     found.add_unseen(ground_truth(truth))
     return found
-
-
-# Oracles
 
 
 def test_a_diagnosis_gathered_in_parts_is_that_of_the_whole() -> None:

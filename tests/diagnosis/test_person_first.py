@@ -38,9 +38,6 @@ typed = partial(support.typed, vocabulary=VCOCO)
 counts = partial(support.counts, vocabulary=VCOCO)
 
 
-# By hand: one image, one statement
-
-
 PERSON, OTHER, STRANGER = [0.0, 0.0, 99.0, 99.0], [200.0, 0.0, 299.0, 99.0], [400.0, 0.0, 499.0, 99.0]
 CUP, DOG, FAR = [0.0, 200.0, 49.0, 249.0], [200.0, 200.0, 249.0, 249.0], [800.0, 800.0, 849.0, 849.0]
 SCENE: Record = {
@@ -131,9 +128,6 @@ def test_only_the_best_statements_of_an_image_are_repairs(better: int, missed: i
     truth = {**SCENE, "hois": SCENE["hois"][:1]}
     hois = scored(*[(1, 1, "hold", "obj", 0.9)] * better, (0, 1, "hold", "obj", 0.1))
     assert counts([truth], [detections([PERSON, FAR], 2, hois)]).get("missed_gt", 0) == missed
-
-
-# Known errors in, exactly those counts out
 
 
 def perfect(record: Record) -> Record:
@@ -238,9 +232,6 @@ def test_injected_errors_are_counted_exactly(error: str, truth_records: list[Rec
     assert counts(truth_records, predictions) == {error: injected}
 
 
-# Oracles carried out
-
-
 def carried_out(oracle: str, truth: list[Record], predictions: list[Record]) -> Data:
     """(ground truth, predictions) as the oracle leaves them: every repair mended, the rest of its type gone."""
     if oracle not in (*ERRORS, "missed_gt", "false_positive", "false_negative"):
@@ -315,9 +306,6 @@ def test_an_oracle_removes_its_errors_and_creates_none(oracle: str, truth_record
     assert again.ap == pytest.approx(results[oracle].ap, abs=1e-9)
 
 
-# The released code
-
-
 def test_the_counts_that_the_released_code_shares(vcoco_600: tuple[Path, Path]) -> None:
     """neu-vi/Diag-HOI map_improvement_vcoco.py on the same files, its dumps' missing keys filled by CacheTemplate.
 
@@ -330,9 +318,6 @@ def test_the_counts_that_the_released_code_shares(vcoco_600: tuple[Path, Path]) 
     assert shared == {"true_positive": 1248, "duplicate": 146, "object_box": 7624}
     rest = ("interaction", "association", "human_box", "both_boxes")
     assert sum(totals[name] for name in rest) == 5956 + 2239 + 5566 + 8071
-
-
-# A slow twin
 
 
 def slow_types(
@@ -452,15 +437,9 @@ def test_oracles_one_upon_another_end_at_100(which: str, hoicli: Hoicli, request
     assert len(steps) == 2 * 2 * len(IN_TURN)
 
 
-# Laws
-
-
 @given(datasets(), st.randoms(use_true_random=False))
 def test_order_changes_nothing_and_every_prediction_has_one_type(data: Data, shuffle: random.Random) -> None:
     support.agrees_in_any_order(data, shuffle, vocabulary=VCOCO)
-
-
-# The command
 
 
 def test_the_base_is_that_of_eval(hoicli: Hoicli, vcoco_600: tuple[Path, Path]) -> None:
@@ -529,9 +508,6 @@ def test_the_released_code_is_refused(hoicli: Hoicli, command: str, message: str
     said = refusal(hoicli(command, *PAIR, "--as-released"), 2)
     assert said.startswith("hoicli: --as-released: for HICO-DET only; ")
     assert message in said
-
-
-# Pair statistics
 
 
 def pairs(truth: Sequence[Record], predictions: Sequence[Record]) -> dict[str, Figure]:

@@ -19,8 +19,6 @@ from tests.support import reference, strategies
 from tests.support.diagnosis import HICO, READINGS, diagnosis, typed
 from tests.support.project import PAIR, Data, Hoicli, Record, refusal
 
-# The released code
-
 GOLDEN_OF = {
     "none": "none", "duplicate": "dup", "both_boxes": "both", "human_box": "hum", "object_box": "obj",
     "interaction": "action", "association": "assoc", "missed_gt": "missing",
@@ -74,9 +72,6 @@ def test_every_map_of_the_released_code(oracle: str, golden_rows: tuple[dict[str
         recall = {row["subset"]: row["value"] / 100 for row in rows if row["metric"] == "mean_max_recall"}
         assert recall["full"] == pytest.approx(golden["mean max recall"], abs=1e-9)
         assert recall["rare"] == pytest.approx(golden["rare recall"], abs=1e-9)
-
-
-# The paper's repairs
 
 
 def of_full(rows: list[Record], metric: str) -> dict[str, float]:
@@ -189,9 +184,6 @@ def test_repairs_by_hand(
     assert [item["repair"] for item in record["gt"]] == repairs
 
 
-# A slow twin
-
-
 @pytest.mark.parametrize("reading", READINGS)
 @given(st.one_of(strategies.datasets(), strategies.crowds()))
 def test_types_and_repairs_equal_the_slow_twin(reading: Reading, data: Data) -> None:
@@ -214,9 +206,6 @@ def agrees(truth: Sequence[Record], predictions: Sequence[Record], reading: Read
             assert item["missed"] == (item["prediction"] is None and number not in repairs)
             if reading != "independent":
                 assert item["repair"] == (repairs.index(number) if number in repairs else None)
-
-
-# The command
 
 
 def test_both_readings_from_match_records(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -26,9 +26,6 @@ SEEDS = range(12)
 ACTIONS, IMAGES = 24, 12
 
 
-# The stand-in
-
-
 class Tensor(np.ndarray[Any, Any]):
     """An array with the methods of a tensor that the released code calls."""
 
@@ -96,9 +93,6 @@ def box_iou(first: Any, second: Any, encoding: str) -> Any:
     return tensor(shared / (areas[0] + areas[1] - shared))
 
 
-# The released code
-
-
 def released_ap(peers: str, annotations: dict[str, Any], outputs: list[dict[str, Any]]) -> list[float]:
     """AP of each class. annotations: the content of pocket's instances_vcoco_*.json; outputs: of the network, one for
     each image, also for those that the released loader skips."""
@@ -156,9 +150,6 @@ def method_of(path: Path, name: str, known: dict[str, Any]) -> Any:
     names = dict(known)
     exec(compile(ast.Module([found[0]], []), str(path), "exec"), names)
     return names[name]
-
-
-# Worlds
 
 
 def world(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:

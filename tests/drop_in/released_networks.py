@@ -48,9 +48,6 @@ def class_text(path: Path, start: str, known: dict[str, Any]) -> Any:
     return names[start]
 
 
-# Outputs
-
-
 def logit(score: Any) -> Any:
     score = np.clip(score, 1e-6, 1 - 1e-6)
     return np.log(score / (1 - score))
@@ -107,9 +104,6 @@ def of_triplets(evaluator: Any, outputs: Numbers, **options: Any) -> Numbers:
     found = hoicli.triplets(outputs, SIZES, **options)
     evaluator.predictions = dict(zip(evaluator.predictions, found, strict=True))
     return returned(evaluator)
-
-
-# Cases
 
 
 def qpic_hico(code: Any, seed: int) -> Numbers:
@@ -213,9 +207,6 @@ def official(code: Any, seed: int) -> Numbers:
     with tempfile.TemporaryDirectory() as folder:
         path = saved(Path(folder, "people.pickle"), pickle.dumps(official_list(code, name, matrix, outputs)))
         return official_numbers(truth, str(path))
-
-
-# UPT's family
 
 
 def pairs_world(seed: int, verbs: int) -> tuple[list[Numbers], list[tuple[int, int]]]:

@@ -220,9 +220,6 @@ def test_ground_truth_of_parts_of_the_sides_is_refused(name: str, hoicli: Hoicli
     assert '"relative-box","severity":"error"' in hoicli("validate", path).out
 
 
-# One role, or some images
-
-
 def bent_copies(folder: Path, change: Callable[[Box, tuple[float, float], int, bool], Box]) -> tuple[Path, Path]:
     """The fixtures' ground truth and predictions, each five times under other names, the predictions with boxes changed
     by the image's size, its number and whether the box is a person's."""

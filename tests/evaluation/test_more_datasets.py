@@ -14,7 +14,7 @@ from hoicli.cli import run
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.selection import chosen_protocols
 from hoicli.vocabulary.datasets import load
-from tests.evaluation.test_golden import GOLDEN, TOLERANCE, Rows, by_class, rows_of
+from tests.evaluation.test_parity import GOLDEN, TOLERANCE, Rows, by_class, rows_of
 from tests.hostile.readers import CORPUS
 from tests.support.project import FIXTURES, GT, Hoicli, parsed, saved
 
@@ -124,6 +124,8 @@ def test_boxes_are_not_asked_of_whole_images(hoicli: Hoicli, images: tuple[str, 
     at_threshold = hoicli("eval", "--iou", "0.5", "--protocol", "hico-image", "--gt", *images)
     assert (at_threshold.code, at_threshold.out) == (2, "")
     assert "hico-image classifies whole images" in at_threshold.err
+    sliced = hoicli("eval", "--slice", "objects", "--protocol", "hico-image", "--gt", *images)
+    assert (sliced.code, "hico-image go by whole images, without boxes; use people" in sliced.err) == (2, True)
     refused = hoicli("match", "--protocol", "hico-image", "--gt", *images)
     assert (refused.code, "whole images, without boxes to match" in refused.err) == (2, True)
 

@@ -45,9 +45,6 @@ def test_every_rule_of_triplets_applies(hoicli: Hoicli, tmp_path: Path) -> None:
     assert means == dict.fromkeys(("hico", "hico-ko", "qpic", "upt", "diag", "inp-cc"), 100.0)
 
 
-# A dataset that is HICO-DET under other names
-
-
 def renamed(seed: int, folder: Path) -> tuple[Path, Path, Path]:
     """HICO-DET's classes with other labels in another order, its fixtures in these labels: dataset, truth, dump."""
     hico, shuffled = load("hico"), random.Random(seed)
@@ -100,9 +97,6 @@ def test_names_and_their_order_change_no_bit(hoicli: Hoicli, tmp_path: Path, see
     assert any(0 < value < 100 for value in classes[0])
 
 
-# Subjects
-
-
 def site_pair(folder: Path, subject: str) -> tuple[object, ...]:
     """One image of a worker who wears a helmet, and a prediction whose subject has this label."""
     boxes = [[0, 0, 50, 100], [10, 0, 30, 20]]
@@ -132,9 +126,6 @@ def values_of_errors(text: str) -> dict[str, int]:
     return {row["error"]: row["value"] for row in parsed(text) if row["metric"] == "count" and row["subset"] == "full"}
 
 
-# A stream of matches
-
-
 def test_matches_say_their_dataset(hoicli: Hoicli, tmp_path: Path) -> None:
     matches = saved(tmp_path / "matches.jsonl", hoicli("match", "--protocol", "all", *PAIR).out)
     signed = load(str(SITE)).signed
@@ -155,9 +146,6 @@ def test_matches_say_their_dataset(hoicli: Hoicli, tmp_path: Path) -> None:
     assert "hico is of hico, not site" in refusal(hoicli("eval", "--dataset", SITE, written(matches, parsed(shipped))))
 
 
-# Other commands
-
-
 def test_a_dump_with_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) -> None:
     converted = parsed(hoicli("convert", "--dataset", SITE, RESULTS).out)
     for mine, detected in zip(converted, records(PREDICTIONS), strict=True):
@@ -173,6 +161,9 @@ def test_a_dump_with_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) -> None:
     content = json.loads(SITE.read_text())
     silent.write_text(json.dumps({key: value for key, value in content.items() if key != "numbering"}))
     refusal(hoicli("convert", "--dataset", silent, RESULTS))
+    numbered = saved(tmp_path / "results.json", RESULTS.read_text().replace('"category_id": 4', '"category_id": 40'))
+    refused = refusal(hoicli("convert", "--dataset", silent, numbered))
+    assert "is none of site's 7 objects (coco): say what a number means in its numbering.objects" in refused
     refused = hoicli("convert", "--dataset", silent, "--from", "ppdm", RESULTS)
     assert refused.code == 1
     assert "numbers objects by COCO's ids, which site does not have: say what a number means in its" in refused.err

@@ -59,9 +59,6 @@ def test_an_image_may_have_so_many_pairs_and_no_more(monkeypatch: pytest.MonkeyP
     )
 
 
-# Every pair that overlaps enough
-
-
 def scene(
     *hois: tuple[int, int] | tuple[int, int, float], labels: tuple[str, ...] = ("person", "person", "kite")
 ) -> Record:
@@ -116,9 +113,6 @@ def test_boxes_match_those_of_one_label_and_a_dropped_triplet_takes_its_boxes_wi
 def batch_of(truth: Record, predicted: Record) -> Batch:
     every = matched_batches(lines([predicted]), ground_truth([truth]), [], Filters(), ErrorPolicy())
     return next(batch for batch, _ in every)
-
-
-# Which triplet a prediction belongs to
 
 
 def test_of_two_triplets_that_one_prediction_takes_it_belongs_to_the_one_it_overlaps_more() -> None:

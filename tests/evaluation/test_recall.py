@@ -33,9 +33,6 @@ def measure(hoicli: Hoicli, folder: Path, gt: list[Record], preds: list[Record],
     return values(rows(hoicli, written(folder, gt=gt, preds=preds), *options))
 
 
-# By hand
-
-
 def test_shares_are_averaged_over_images_and_verbs(hoicli: Hoicli, tmp_path: Path) -> None:
     first = image("a", (0, "on", 1), (1, "on", 2), (2, "near", 0), (0, "holding", 2))
     second = image("b", (0, "near", 1))
@@ -116,9 +113,6 @@ def test_hico_has_them_as_an_extension(hoicli: Hoicli) -> None:
     assert all("|extension:recall|" in row["signature"] for row in found)
 
 
-# What may not change a number
-
-
 @pytest.fixture
 def sample(tmp_path: Path) -> Data:
     annotated = truth(7, 40)
@@ -160,9 +154,6 @@ def test_the_ground_truth_as_its_own_predictions_is_all_found(hoicli: Hoicli, tm
     own = [{**record, "hois": [{**hoi, "score": 1.0} for hoi in record["hois"]]} for record in gt]
     found = values(rows(hoicli, written(tmp_path, gt=gt, preds=own)))
     assert {value for (constraint, _), value in found.items() if constraint == "none"} == {100.0}
-
-
-# Calls
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,6 @@ def image(name: str, good: int, bad: int) -> Record:
     return {"image_id": name, "boxes": [[0, 0, 9, 9], [5, 5, 20, 20]], "labels": ["person", "cup"], "hois": hois}
 
 
-# Ground truth
-
-
 @pytest.mark.parametrize(
     ("good", "bad", "allowed", "note"),
     [
@@ -66,9 +63,6 @@ def test_ground_truth_that_would_mislead(content: list[Record], message: str, tm
     assert str(error.value).startswith(f"{path}: {message}")
 
 
-# Predictions
-
-
 def test_an_image_that_the_ground_truth_does_not_have() -> None:
     truth, stray = ground_truth([image("a", 1, 0)]), {**image("b", 0, 0)}
     with pytest.raises(DataError) as error:
@@ -78,9 +72,6 @@ def test_an_image_that_the_ground_truth_does_not_have() -> None:
     known = image("a", 0, 0)
     assert len(list(matched_batches(lines([known, stray]), truth, [PROTOCOLS["hico"]], Filters(), policy))) == 1
     assert policy.skipped == 1
-
-
-# Match streams
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +95,7 @@ def matches(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("--iou", "0.5:0.75:0.25"), "--iou 0.5:0.75:0.25: a mean over thresholds needs the predictions, with --gt"),
         (("--iou", "0.75", "--slice", "people"), "--iou 0.75 --slice people: the matches of hico"),
         (("--slice", "people"), "the matches of hico have only --iou 0.5 or --iou 0.75: ask for one, or match"),
+        (("--dataset", "vcoco"), "--dataset vcoco: the matches are of hico; leave it out"),
     ],
 )
 def test_what_a_match_stream_cannot_say(options: tuple[str, ...], message: str, matches: Path, hoicli: Hoicli) -> None:
@@ -138,6 +130,19 @@ def test_scores_that_rank_nothing_are_asked_about(hoicli: Hoicli, tmp_path: Path
     assert "are these scores?" not in hoicli("eval", "--boxes", "--gt", GT, written(path, records)).err
     records[-1]["hois"][0]["score"] = 0.4
     assert "are these scores?" not in hoicli("eval", "--gt", GT, written(path, records)).err
+
+
+def test_what_eval_sees_of_the_faults_that_validate_finds(hoicli: Hoicli, tmp_path: Path) -> None:
+    truth, predictions = ([json.loads(line) for line in path.read_text().splitlines()] for path in (GT, PREDICTIONS))
+    truth[0]["hois"].append(truth[0]["hois"][0])
+    for hoi in (hoi for record in predictions for hoi in record["hois"]):
+        hoi["score"] = -hoi["score"]
+    doubled, negated = written(tmp_path / "gt.jsonl", truth), written(tmp_path / "preds.jsonl", predictions)
+    said = hoicli("eval", "--gt", doubled, negated).err
+    assert "hoicli: 1 ground-truth triplets repeat another on the same two boxes: both count, and most" in said
+    assert "hoicli: no score is above 0: right for logarithms of probabilities, wrong for distances" in said
+    said = hoicli("eval", "--gt", GT, PREDICTIONS).err
+    assert not any(words in said for words in ("repeat another", "no score is above"))
 
 
 def test_classes_without_ground_truth_are_said_where_most_of_a_mean_have_none(hoicli: Hoicli) -> None:

@@ -63,9 +63,6 @@ def test_another_dataset_with_roles_has_its_own_sets_of_classes(name: str, class
     assert (row.classes, row.subsets) == (classes, ())
 
 
-# --protocol
-
-
 @pytest.mark.parametrize(
     ("names", "dataset", "found"),
     [

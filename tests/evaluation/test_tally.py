@@ -51,9 +51,6 @@ def given(*batches: tuple[str, list[tuple[int, float, int]]], classes: int = 600
     return found
 
 
-# Lists
-
-
 @pytest.mark.parametrize("ids", [IDS, ["another", *reversed(IDS)]])
 def test_ranked_lists_give_the_results_and_know_their_images(ids: list[str]) -> None:
     found = of_fixtures()
@@ -93,9 +90,6 @@ def test_scores_stand_by_class_and_fall() -> None:
             assert recall.tolist() == results.max_recall.tolist()
 
 
-# Ties
-
-
 def test_ranking_is_by_class_then_score_then_arrangement() -> None:
     classes, score = np.array([1, 0, 1, 0, 1]), np.array([0.5, 0.1, 0.5, 0.2, 0.9])
     assert ranking(classes, score).tolist() == [3, 1, 4, 0, 2]
@@ -119,9 +113,6 @@ def test_a_tally_of_nothing_has_results_of_nothing() -> None:
         assert (lists.score.dtype, len(lists.hit)) == (np.dtype(np.float64), 0)
 
 
-# Predictions of no class
-
-
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
@@ -136,9 +127,6 @@ def test_the_best_of_an_image_may_have_no_class(rows: list[tuple[int, float, int
     assert given(("a", [(0, 0.01, 0)]), ("b", rows)).listed.classless_best() == (expected[0], 2)
 
 
-# Average precision of ranks
-
-
 def test_ranks_count_what_counts_up_to_a_true_positive() -> None:
     """Class 0: false, dropped, true; class 1: nothing; class 2: true, true, and one true after a cap."""
     code = np.array([0, DROPPED, TRUE_POSITIVE, TRUE_POSITIVE, TRUE_POSITIVE, 0, TRUE_POSITIVE], dtype=np.uint8)
@@ -151,9 +139,6 @@ def test_ranks_count_what_counts_up_to_a_true_positive() -> None:
         ap, recall = per_class(code, bounds, positives, replace(area, predictions_per_class=cap))
         assert recall.tolist() == [float(cap > 1), 0.0, hits / 4]
     assert ranked_ap(np.array([1]), np.array([0, 1]), np.array([1]), PROTOCOLS["hico"])[0] == pytest.approx([1.0])
-
-
-# Means
 
 
 def test_a_mean_of_verbs_has_no_zero_shot_split() -> None:

@@ -51,8 +51,6 @@ def test_the_fixtures_equal_the_slow_evaluator() -> None:
     agrees(records(TRUTH), records(PREDICTIONS))
 
 
-# By hand
-
 PERSON, NEAR, FAR = [0, 0, 9, 19], [0, 0, 9, 9], [100, 100, 109, 119]
 """NEAR shares exactly half of PERSON's area, and all of its own: IoU 0.5."""
 CUP = [20, 0, 29, 9]
@@ -231,9 +229,6 @@ def test_qpic_s_100_are_counted_without_the_actions_of_roles() -> None:
     assert ap(HOLDS, found, "hold_obj", "vcoco-s1") == 1
 
 
-# The commands
-
-
 def test_the_rows_of_eval(hoicli: Hoicli, tmp_path: Path) -> None:
     dump = with_labels(tmp_path / "p.jsonl", PREDICTIONS)
     result = hoicli("eval", "--dataset", "vcoco", "--gt", TRUTH, "--per-class", dump)
@@ -261,6 +256,16 @@ def test_the_rows_of_eval(hoicli: Hoicli, tmp_path: Path) -> None:
         "hoicli: no ground truth of lay_instr, carry_obj, throw_obj, ski_instr, snowboard_instr, lay and 4 more: "
         "left out of the means",
     ]
+
+
+def test_ground_truth_of_pairs_alone_is_asked_about(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Both scenarios are one number then; the caveat `pairs_only`, which refuses it, may be missing."""
+    whole = records(TRUTH)
+    pairs = [{**record, "hois": [hoi for hoi in record["hois"] if hoi["object"] is not None]} for record in whole]
+    for truth, is_asked in ((whole, False), (pairs, True)):
+        path = written(tmp_path / "gt.jsonl", truth)
+        said = hoicli("eval", "--dataset", "vcoco", "--gt", path, FIXTURES / "vcoco/predictions.jsonl").err
+        assert ("every annotated action has an object, so both scenarios are the same" in said) == is_asked
 
 
 def test_classes_without_ground_truth_are_named(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -310,9 +315,6 @@ def test_objects_without_any_label_are_not_found_by_label(hoicli: Hoicli, tmp_pa
         assert "left out: vcoco-qpic: no object of the predictions has a label" in result.err
         named = hoicli("eval", "--protocol", "vcoco-qpic,vcoco-s1", *call[2:] or call)
         assert (named.code, named.out, "cannot serve vcoco-qpic" in named.err) == (1, "", True)
-
-
-# The released evaluator's own numbers
 
 
 @pytest.fixture(params=["json", "pkl"])

@@ -254,9 +254,6 @@ def test_other_options_read_thresholds_under_their_own_name_and_from_a_least_val
     assert refused(["0:1:0"], **asked) == "--score 0:1:0: '0' is no score; give a number above 0, at most 1"
 
 
-# Views
-
-
 def test_a_slice_of_triplets_does_not_suit_a_protocol_that_needs_no_object(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

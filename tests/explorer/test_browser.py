@@ -152,9 +152,6 @@ def shown(value: float | None, signed: bool = False) -> str:
     return text.replace("-", "\u2212") if text.strip("+-0.") else text.strip("+-")
 
 
-# The seven jobs, and the numbers on the way
-
-
 class Rows:
     """What the commands say of the two models: `of[model][slice, part]` -> {(metric, subset, class, type): value}."""
 
@@ -527,9 +524,6 @@ def test_the_summary_prints_on_four_pages(opened: Open, tmp_path: Path) -> None:
     assert {tuple(map(round, map(float, box.split()))) for box in boxes} == {(0, 0, 595, 842)}
 
 
-# Keys
-
-
 @pytest.mark.long
 def test_the_keys_go_through_the_images(opened: Open) -> None:
     page = opened("#view=images&type=object_box&page=999")
@@ -576,9 +570,6 @@ def test_the_keys_go_through_the_images(opened: Open) -> None:
     page.keyboard.press("/")
     page.keyboard.type("1")  # in a field a key is a letter
     assert "view=images" in page.url
-
-
-# Looks, and that it stays by itself
 
 
 @pytest.mark.long

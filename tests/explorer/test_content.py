@@ -38,9 +38,6 @@ def cut(tmp_path: Path) -> Path:
     return path
 
 
-# Numbers
-
-
 @pytest.mark.parametrize(
     ("models", "others", "sliced"),
     [("one", (), "people,pairs,objects,distance"), ("one two", ("--slice", "people,objects,scenes.tsv"), ""),
@@ -133,9 +130,6 @@ def check_numbers(
             assert made["gains"].reshape(counts.shape)[:, rated] == pytest.approx(of["gains"][:, rated], abs=1e-9)
         seen += Counter({name: int(np.count_nonzero(np.nan_to_num(of[name]))) for name in of})
     assert min(seen.values()) > 0, seen
-
-
-# The summary
 
 
 def shown(value: float | None, digits: int = 2, signed: bool = False) -> str:
@@ -303,9 +297,6 @@ def test_the_summary_is_made_of_the_commands_rows(hoicli: Hoicli, tmp_path: Path
         ]
 
 
-# Predictions
-
-
 def overlap(one: Box, other: Box) -> float:
     """Of a predicted and an annotated box by protocol diag, written apart from hoicli's own: the truth is fed one pixel
     off, the far edge is the last pixel, and boxes that merely touch share nothing."""
@@ -440,9 +431,6 @@ def test_how_a_camera_was_turned_is_read_of_both_formats(tmp_path: Path, ending:
         at = data.index(b"eXIf") - 4
         end = at + 12 + int.from_bytes(data[at : at + 4], "big")
         assert orientation(data[:at] + data[end:-12] + data[at:end] + data[-12:]) == 1
-
-
-# What the page draws
 
 
 def test_subjects_that_are_no_persons_are_named(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -55,9 +55,6 @@ VALUES: list[Any] = [
 """What a value inside a file is made."""
 
 
-# Bytes
-
-
 def flip(rng: Random, data: bytes) -> bytes:
     """Some bits turned."""
     changed = bytearray(data)
@@ -149,9 +146,6 @@ def token(rng: Random, data: bytes) -> bytes:
     for start, end in sorted(rng.sample(spans, min(len(spans), rng.choice([1, 1, 3]))), reverse=True):
         data = data[:start] + rng.choice(TOKENS) + data[end:]
     return data
-
-
-# Structures
 
 
 def value(rng: Random) -> Any:

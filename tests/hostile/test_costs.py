@@ -21,8 +21,6 @@ from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS
 from tests.support.costs import LARGER, require_linear
 from tests.support.project import ROOT, Hoicli, MonkeyPatch, refusal
 
-# Answers of models
-
 MEMBERS = 45_000
 """Of a list, in an answer that is just short enough to be read."""
 UNCLOSED = '{"a":' * 25 + '{"b":[' + ",".join("1" * MEMBERS) + '],"c":"x'
@@ -94,9 +92,6 @@ def test_an_answer_without_end_is_refused(hoicli: Hoicli, tmp_path: Path) -> Non
     result = hoicli("convert", "--from", "vlm", "--coords", "pixels", path)
     assert result.out == ""
     assert "an answer of more than 100,000 characters: 1 " in result.err
-
-
-# Masks
 
 
 def crowd(count: int, **more: Any) -> dict[str, Any]:
@@ -198,9 +193,6 @@ def test_corrupted_images_never_replace_an_image(hoicli: Hoicli, tmp_path: Path)
     assert hoicli(*words, 4, records).code == 0
 
 
-# Containers
-
-
 def test_triplets_of_an_image(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "l.npz"
     logits, boxes, ones = np.full((167, 600), 3, np.float16), np.full((167, 8), 0.5), np.ones((167, 1))
@@ -250,9 +242,6 @@ def test_what_nobody_reads_is_not_looked_up(hoicli: Hoicli, tmp_path: Path) -> N
         assert (unknown["count"], "unknown verb 'q0'" in unknown["example"]) == (count, True)
 
     require_linear(work, 20_000 // LARGER, 20_000)
-
-
-# Tables
 
 
 def _rows(count: int, **keys: Any) -> str:

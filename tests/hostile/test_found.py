@@ -65,9 +65,6 @@ def test_a_literal_of_one_endless_word(hoicli: Hoicli, tmp_path: Path, word: str
     assert "[0]: not readable (" in refusal(hoicli("convert", "--from", "cdn", path))
 
 
-# Similarities
-
-
 def test_a_table_line_counts_wholly_or_not_at_all(hoicli: Hoicli, tmp_path: Path) -> None:
     """A dropped line left its pair behind without a rating, and the ratings that came before the one in dispute."""
     pair = {"pos": "v", "a": "hold.v.02", "b": "ride.v.01"}
@@ -83,9 +80,6 @@ def test_a_table_line_counts_wholly_or_not_at_all(hoicli: Hoicli, tmp_path: Path
     result = hoicli("shoe-sim", "--merge", "mean", "--on-error", "skip", mixed)
     assert (result.code, result.out) == (0, hoicli("shoe-sim", "--merge", "mean", clean).out)
     assert result.err.startswith("hoicli: skipped 3 lines; ")
-
-
-# Diagnosis
 
 
 def match_lines() -> list[dict[str, Any]]:
@@ -151,9 +145,6 @@ def test_boxes_whose_area_no_double_holds(hoicli: Hoicli, tmp_path: Path) -> Non
     result = hoicli("eval", "--gt", GT, tmp_path / "p.jsonl")
     assert result.code == 0
     assert "Warning" not in result.err
-
-
-# Text that is none
 
 
 def test_half_a_character_in_an_archive_is_a_bad_item(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -24,9 +24,6 @@ from tests.support.project import GT, PATIENCE, PREDICTIONS, ROOT, Hoicli, refus
 PYTHON = [sys.executable, "-m", "hoicli"]
 
 
-# Killed, and out of room
-
-
 @pytest.mark.long
 def test_killed_at_its_steps_and_out_of_room(tmp_path: Path) -> None:
     """kill -9 and SIGTERM in the middle and before the rename, a file that may not grow, /dev/full, a pipe without a
@@ -59,9 +56,6 @@ def test_killed_with_half_of_its_input(words: tuple[Any, ...], tmp_path: Path) -
     assert len(list(tmp_path.iterdir())) == 2
 
 
-# Standard streams that are not there
-
-
 def shell(script: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(["sh", "-c", script, "sh", *PYTHON], capture_output=True, cwd=ROOT, timeout=PATIENCE, **more)
 
@@ -92,9 +86,6 @@ def test_what_is_said_never_gets_into_the_data(tmp_path: Path) -> None:
     done = shell(f'"$@" eval --gt {GT} {some} 2>&- -o {tmp_path / "out"}')
     assert (done.returncode, done.stdout) == (0, b"")
     assert all(json.loads(line)["metric"] for line in (tmp_path / "out").read_bytes().splitlines())
-
-
-# Odd files given
 
 
 READING: list[Callable[[Path], list[object]]] = [
@@ -146,9 +137,6 @@ def test_bombs(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
                 assert said.startswith(f"{bomb}:1: image_id: missing")
             else:
                 assert said.startswith(f"{bomb}: unpacks to more than 200 times its size, ")
-
-
-# Odd files written
 
 
 def mode(path: Path) -> int:
@@ -213,9 +201,6 @@ def test_devices_and_pipes_are_written_to_and_not_replaced(hoicli: Hoicli, tmp_p
     assert meant.read_text() == got[0]
     full = refusal(hoicli("doctor", "--schema", "result", "-o", "/dev/full"))
     assert full == "/dev/full: cannot be written (No space left on device); make room, or write elsewhere"
-
-
-# Many at once
 
 
 def at_once(*commands: Sequence[object]) -> list[bytes]:

@@ -11,7 +11,7 @@ import pytest
 from hoicli.evaluation.protocols import ALL_BY_ONE, FAR_EDGES, NO_SHIFT
 from hoicli.pairs.matches import box_protocol
 from hoicli.vocabulary.datasets import load
-from tests.evaluation.test_golden import GOLDEN, PAIRS, TOLERANCE, TRUTH, rows_of
+from tests.evaluation.test_parity import GOLDEN, PAIRS, TOLERANCE, TRUTH, rows_of
 from tests.support.project import FIXTURES, Hoicli, Record, written
 
 EXPECTED: dict[str, Any] = json.loads((GOLDEN / "expected_sets.json").read_text())["interactiveness"]

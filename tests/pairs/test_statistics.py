@@ -63,9 +63,6 @@ def gathered(
     return whole
 
 
-# --- the released code's numbers ---------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def expected(shared: Path) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((shared / "golden/hico-500/expected.json").read_text())
@@ -144,8 +141,6 @@ def test_triplet_scores_stand_in_when_asked(golden_files: dict[str, Path], tmp_p
     assert {name: round(stand_in[name], 2) for name in ("inter_map", "neg_ap")} == {"inter_map": 72.48, "neg_ap": 88.49}
     assert full_of(hoicli, "--verb-score", "triplet", *truth, golden_files["triplets"]) == stand_in
 
-
-# --- cases worked by hand ------------------------------------------------------------------------------------------
 
 PERSON, OTHER, KITE, AWAY = [0, 0, 99, 99], [200, 0, 299, 99], [100, 200, 199, 299], [400, 400, 450, 450]
 
@@ -430,9 +425,6 @@ def test_map_is_that_of_eval(hoicli: Hoicli) -> None:
     assert ours == wanted
 
 
-# --- a slow evaluator on random data -------------------------------------------------------------------------------
-
-
 def forms(record: Record, hoi: Record) -> bool:
     pair = (hoi["verb"], record["labels"][hoi["object"]])
     return record["labels"][hoi["subject"]] == "person" and pair in HICO.interaction_ids
@@ -667,9 +659,6 @@ def test_the_order_of_lines_changes_nothing(
     shuffler.shuffle(other_predictions)
     after = gathered(other_truth, other_predictions, *settings, batch=2, shares=2, **options)
     assert list(pair_rows(after, tags={})) == before
-
-
-# --- bad records, and the command ------------------------------------------------------------------------------
 
 
 GOOD = prediction([(0, 2, 0.5)], hois=[triplet(0, 2, "fly", 0.5, verb_score=0.5)], scores=[0.5, 0.5, 0.5, 0.5, 0.5])

@@ -82,8 +82,6 @@ def test_nms_of_an_image_with_many_predictions() -> None:
     assert pair_nms(scenes, place >= 0, threshold=0.7, alpha=1.0, beta=0.5).all()
 
 
-# Each convention by hand
-
 TEN = (0.0, 0.0, 10.0, 10.0)
 
 

@@ -47,9 +47,6 @@ def test_formats_name_every_caveat() -> None:
     assert names(read_caveats([*CAVEATS])) == [*CAVEATS]
 
 
-# Known Object from derived labels
-
-
 def test_known_object_of_derived_labels_is_signed(hoicli: Hoicli, bare: Path) -> None:
     official, derived = (signatures(hoicli("eval", "--gt", gt, PREDICTIONS).out) for gt in (GT, bare))
     assert derived.pop("hico-ko") == f"protocol:hico-ko|data:hico|labels:derived|version:{__version__}"
@@ -127,9 +124,6 @@ def test_matches_carry_it_and_shards_combine(hoicli: Hoicli, bare: Path, tmp_pat
         assert hoicli("eval", "--gt", some, matches).out == whole
 
 
-# V-COCO from pocket's pairs, and from QPIC's file
-
-
 @pytest.fixture
 def pairs(tmp_path: Path) -> Path:
     return marked(tmp_path / "pairs.jsonl", VCOCO_TRUTH, "pairs_only")
@@ -146,7 +140,8 @@ def test_pairs_alone_serve_no_official_protocol(hoicli: Hoicli, pairs: Path, lab
     left_out = [line for line in result.err.splitlines() if "vcoco-s1" in line]
     assert left_out == [
         "hoicli: left out: vcoco-agent, vcoco-s1, vcoco-s2: the ground truth has only pairs with an object; convert "
-        "the official files (vcoco_test.json with COCO's instances)"
+        "the official files (vcoco_test.json with COCO's instances), or name --protocol vcoco-pvic, which is of such "
+        "pairs"
     ]
     table = hoicli("eval", "--dataset", "vcoco", "--format", "table", "--gt", pairs, labelled).out
     assert f"\n{CAVEATS['pairs_only'].words}\n" in table
@@ -169,7 +164,7 @@ def test_what_they_cannot_serve_is_named(hoicli: Hoicli, pairs: Path, tmp_path: 
     result = hoicli(*command, "--gt", pairs, "-o", output, VCOCO_PREDICTIONS)
     assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
     assert result.err.startswith(f"{pairs}: cannot serve vcoco-")
-    assert result.err.endswith("; convert the official files (vcoco_test.json with COCO's instances)\n")
+    assert result.err.endswith(", or name --protocol vcoco-pvic, which is of such pairs\n")
     assert not output.exists()
 
 
@@ -210,9 +205,6 @@ def test_people_that_nobody_marked_are_signed(hoicli: Hoicli, tmp_path: Path) ->
     matches.write_text(hoicli("match", "--protocol", "vcoco-s1", "--gt", truth, VCOCO_PREDICTIONS).out)
     assert hoicli("diagnose", matches).out == diagnosed
     assert "|people:unmarked|" in signatures(hoicli("pairstats", *options, VCOCO_PREDICTIONS).out)["vcoco-s1"]
-
-
-# Boxes that end in their last pixels
 
 
 def one_pair(object_box: list[float], **more: Any) -> Record:

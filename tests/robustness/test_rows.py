@@ -91,9 +91,6 @@ def whole(rows: list[Row], metric: str) -> Any:
     return value
 
 
-# The formulas
-
-
 def test_indices_by_hand() -> None:
     levels = {"mist": [30.0, 10.0], "snow": [20.0, 20.0], "hail": [0.0, 0.0, 30.0]}
     assert mri(levels) == pytest.approx((20 + 20 + 10) / 3)
@@ -133,9 +130,6 @@ def test_indices_are_those_of_a_slow_evaluator_in_any_order(
 def test_the_families_are_the_papers() -> None:
     assert Counter(map(family_of, ROHOI)) == {"optical": 4, "sensor": 6, "environment": 4, "geometry": 6}
     assert [family_of(name) for name in ("jpeg", "fog", "mist")] == ["sensor", "weather", "other"]
-
-
-# From rows to rows
 
 
 def test_the_rows_of_a_grid(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -243,9 +237,6 @@ def test_neither_order_nor_shards_change_a_byte(shuffle: random.Random, shards: 
         for each in shuffle.sample(rows, len(rows))
     ]
     assert bytes_of([mixed[start::shards] for start in range(shards)]) == expected
-
-
-# Grids that are not whole, or are of another benchmark
 
 
 def test_what_made_the_images_is_in_the_signature(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -371,9 +362,6 @@ def test_more_than_half_of_the_benchmark_is_meant_to_be_whole(hoicli: Hoicli, tm
     assert "lacks 40 of 101 cells" in hoicli("robust", written(tmp_path / "some.jsonl", some)).err
 
 
-# Units
-
-
 def scaled(factor: float, unit: str | None, clean: float | None = None) -> list[Row]:
     rows = grid_rows({name: [factor * value for value in values] for name, values in falling().items()}, factor * 40)
     if clean is not None:
@@ -421,9 +409,6 @@ def test_what_is_no_percentage() -> None:
         gather([row(-1.0), row(30.0, "jpeg", 1)])
     with pytest.raises(DataError, match=r"rows.jsonl:1: unit: 'triplets' is no share of a whole; choose a metric in %"):
         gather([row(40.0, unit="triplets")])
-
-
-# Rows that are none
 
 
 @pytest.mark.parametrize(
@@ -526,9 +511,6 @@ def test_a_benchmark_of_each_value_of_a_tag(hoicli: Hoicli, tmp_path: Path) -> N
     assert "tags.day: missing; --by groups the rows by it" in hoicli("robust", "--by", "day", path).err
 
 
-# The figure
-
-
 @pytest.mark.long
 def test_the_figure_of_many_models(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = [each for at in range(9) for each in grid_rows(falling(30 + at), model=f"$m{at}")]
@@ -565,9 +547,6 @@ def test_heat_maps(hoicli: Hoicli, tmp_path: Path) -> None:
     assert sorted(text for text in texts if text in set(shown)) == sorted(shown)
     lonely = hoicli("robust", "--plot-kind", "heatmap", path)
     assert (lonely.code, lonely.err) == (2, "hoicli: --plot-kind: name the figure with --plot FILE\n")
-
-
-# The whole benchmark, on drawn scenes
 
 
 def test_the_scenes_are_as_drawn() -> None:

@@ -42,9 +42,6 @@ def masks(record: Record, ratio: float = 0.5) -> list[list[int]]:
     return masks_of(record, ratio=ratio, expand=0.0)
 
 
-# Rectangles
-
-
 def test_a_rectangle_by_hand() -> None:
     # 20 by 40 pixels at ratio 0.5 about the centre (20, 40): 10 by 20
     assert mask_rectangle((10, 20, 30, 60), ratio=0.5, outwards=STILL, size=None) == (15, 30, 24, 49)
@@ -80,9 +77,6 @@ def test_a_rectangle_has_the_cover_ratio_and_stays_within_its_instance(
             assert last <= high + 1
 
 
-# Records
-
-
 def test_a_masked_record_by_hand() -> None:
     assert masks(RECORD) == [[15, 30, 24, 49], [55, 25, 64, 34]]  # no_interaction is none
     assert RECORD.keys() == {"image_id", "width", "height", "boxes", "labels", "hois"}  # the input is left alone
@@ -116,9 +110,6 @@ def test_chance_is_of_the_box_alone() -> None:
     assert all(0 <= draw < 1 for four in draws for draw in four)
     # written down: no machine and no version may change what a seed means
     assert random_shares(0, "a", 0) == pytest.approx((0.8929795, 0.3911382, 0.5193158, 0.8311400), abs=1e-7)
-
-
-# The command
 
 
 def run(hoicli: Hoicli, *arguments: object) -> list[Record]:
@@ -253,9 +244,6 @@ def test_a_wrong_call(hoicli: Hoicli, arguments: tuple[str, ...], message: str) 
     assert f"{said}\n".startswith(f"hoicli: {message}")
 
 
-# Random pixelation
-
-
 def slow_pixelate(pixels: Pixels, block: int) -> Pixels:
     """Block by block, with exact fractions."""
     found = pixels.copy()
@@ -312,9 +300,6 @@ def test_pixelated_images(hoicli: Hoicli, out: Path) -> None:
     assert run(hoicli, *options, SCENES) == records  # no image is needed, and none changes what is chosen
     small = run(hoicli, *options, "--rectangles", SCENES)
     assert small == [{"image_id": record["image_id"], "pixelated": record["pixelated"]} for record in records]
-
-
-# The curriculum
 
 
 def history(*epochs: tuple[int, float]) -> list[Epoch]:

@@ -135,9 +135,6 @@ def test_a_redirect_gets_nothing(hoicli: Hoicli, pairs: Path) -> None:
         assert other.headers == []
 
 
-# Before anything is asked
-
-
 @pytest.mark.parametrize("key", ["sk-one\r\nX-Other: 1", "sk one", "sk-\x00", "sk-\u20ac"])
 def test_no_key_is_quoted(hoicli: Hoicli, tmp_path: Path, pairs: Path, monkeypatch: MonkeyPatch, key: str) -> None:
     monkeypatch.setattr(os, "environ", {**os.environ, "OPENAI_API_KEY": key})  # NUL: the system itself would refuse it
@@ -197,9 +194,6 @@ def test_a_proxy_s_password_is_not_quoted(hoicli: Hoicli, pairs: Path, monkeypat
         assert "internal error" not in result.err
 
 
-# The cache is no output
-
-
 def test_the_cache_is_never_replaced(hoicli: Hoicli, tmp_path: Path, pairs: Path, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with serving() as stub:
@@ -223,9 +217,6 @@ def test_the_cache_is_never_replaced(hoicli: Hoicli, tmp_path: Path, pairs: Path
         assert Path("paid.jsonl").read_bytes() == paid
         assert not Path("new.jsonl").exists()
         assert hoicli(*ask(stub.url, pairs, "--cache", "paid.jsonl", "-o", "other.jsonl")).code == 0
-
-
-# A server that is down
 
 
 def test_a_server_that_is_down(hoicli: Hoicli, tmp_path: Path, pairs: Path) -> None:

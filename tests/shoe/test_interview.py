@@ -42,9 +42,6 @@ def expected(*models: str) -> list[dict[str, int]]:
     return [{model: rate(model, question.a, question.b) for model in models} for question in QUESTIONS]
 
 
-# Answers
-
-
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
@@ -57,9 +54,6 @@ def expected(*models: str) -> list[dict[str, int]]:
 )  # fmt: skip
 def test_what_counts_as_a_rating(text: str, rating: int | None) -> None:
     assert parse_rating(text) == rating
-
-
-# Asking
 
 
 def test_every_question_is_asked_once_of_every_model(cache: AnswerCache) -> None:
@@ -180,9 +174,6 @@ def test_a_pair_that_the_screening_model_does_not_rate_is_asked_of_the_others(ca
     assert found == expected("m1")[:2]
 
 
-# Failing
-
-
 def never(asked: Asked) -> Fault:
     """Nothing usable about one question, whatever is asked."""
     return lambda _, what, __: said("I'd rather not") if what == asked else None
@@ -264,9 +255,6 @@ def test_answers_without_measure_are_refused(cache: AnswerCache) -> None:
 def test_only_http(url: str) -> None:
     with pytest.raises(UsageError, match="--base-url"):
         Endpoint(url)
-
-
-# The cache
 
 
 def answer(number: int, rating: int | None = 2, model: str = "m") -> Answer:

@@ -19,8 +19,6 @@ from hoicli.shoe.triplet_matching import UNIT, greedy, optimal
 from tests.support.project import Record
 from tests.support.shoe import AWAY, image, pairs, scored, shoe_of
 
-# --- Algorithm 1 and 2, lines 9 to 21: matching ---------------------------------------------------------------------
-
 
 def test_the_most_similar_wins_then_the_score_then_the_order() -> None:
     truth = [image(("pet", "giraffe"))]
@@ -66,9 +64,6 @@ def test_actions_without_an_object() -> None:
     assert shoe.nearest_similarity.tolist() == [UNIT // 2]  # right verb, no object
 
 
-# --- lines 23 to 30: unmatched predictions --------------------------------------------------------------------------
-
-
 def test_an_unmatched_prediction_counts_from_delta_on() -> None:
     truth = [image(("pet", "giraffe"))]
     found = [image(("pet", "giraffe", 0.9), ("touch", "giraffe", 0.95, AWAY))]
@@ -104,9 +99,6 @@ def test_how_verb_and_object_combine(options: dict[str, Any], expected: float) -
     (pair,) = pairs(shoe)
     assert pair is not None
     assert pair[1] == pytest.approx(expected, abs=1e-9)
-
-
-# --- Images of very many triplets -----------------------------------------------------------------------------------
 
 
 def crowd(verbs: list[str], count: int, *, scored: bool) -> Record:

@@ -62,9 +62,6 @@ def looked_up(truth: Path, predicted: Path) -> set[tuple[str, str, str]]:
     return found  # type: ignore[return-value]
 
 
-# Which pairs
-
-
 def test_the_pairs_are_those_of_plain_loops(hoicli: Hoicli, predictions: Path) -> None:
     for truth, predicted in ((TRUTH, predictions), (GT, PREDICTIONS)):
         result = hoicli("shoe-sim", "--backend", "wordnet:path", "--gt", truth, predicted)
@@ -111,9 +108,6 @@ def test_senses_named_in_the_records_are_taken(hoicli: Hoicli, tmp_path: Path) -
     result = hoicli("shoe-sim", "--backend", "wordnet:path", "--gt", *paths)
     assert (result.code, result.out) == (1, "")
     assert result.err == "hoicli: 'pull.v.99' is no sense of WordNet 3.0; name one like pet.v.01\n"
-
-
-# Given lines
 
 
 def test_lines_come_back_in_their_order_with_a_similarity(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -167,9 +161,6 @@ def test_bad_lines_are_named_or_skipped(hoicli: Hoicli, tmp_path: Path, line: st
     result = hoicli("shoe-sim", "--backend", "wordnet:wup", "--pairs", path, "--on-error", "skip")
     assert [line["similarity"] for line in parsed(result.out)] == [1.0]
     assert f"skipped 1 line; the first: {path}:2: " in result.err
-
-
-# Tables
 
 
 def line_of(a: str, b: str, **more: Any) -> str:
@@ -249,8 +240,6 @@ def test_bad_tables_are_named_or_skipped(hoicli: Hoicli, tmp_path: Path, line: s
     assert [line["similarity"] for line in parsed(result.out)] == [0.5]
 
 
-# Calls
-
 LLM = ("--backend", "llm", "--dataset", "hico")
 
 
@@ -272,8 +261,6 @@ LLM = ("--backend", "llm", "--dataset", "hico")
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[object, ...], words: str) -> None:
     assert words in refusal(hoicli("shoe-sim", *arguments), 2)
 
-
-# Language models
 
 PAIRS = [("v", "clean.v.01", f"wash.v.{number:02}") for number in range(1, 10)] + [
     ("n", "cup.n.01", other)

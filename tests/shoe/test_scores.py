@@ -95,9 +95,6 @@ def test_areas_by_hand() -> None:
         assert average_precision(np.zeros(0, dtype=np.int64), 3, area) == 0.0
 
 
-# --- a slow evaluator on random data --------------------------------------------------------------------------------
-
-
 def slow_sigma(similar: dict[tuple[str, str], float], how: str, weight: float) -> Callable[..., float]:
     table = {frozenset(pair): value for pair, value in similar.items()}
 
@@ -232,7 +229,7 @@ def test_weights_are_copies(data: Data, weights: list[int], area: str) -> None:
 
 def slow_areas(run: Run, weight: dict[str, int], area: str) -> list[float]:
     """The soft AP of each class, entry by entry, each as often as its image."""
-    entries, shoe = soft_entries(run.shoe, run.loose), run.shoe
+    entries, shoe = soft_entries(run.shoe, run.ranked), run.shoe
     found = []
     for number in range(len(shoe.classes.classes)):
         owners = zip(shoe.truth.image_of_hoi, shoe.classes.class_of, strict=True)

@@ -49,8 +49,6 @@ def image(*hois: Hoi, image_id: str = "a", **more: Any) -> Record:
 AWAY = [50, 0, 60, 10]
 """A box that meets neither of them."""
 
-# --- a small world: the sense of `pet` is pet.v.01, of `train` train.n.01; words with two senses, and without -------
-
 SENSES = {"clean": ["clean.v.01", "clean.v.02"], "blob": [], "no_interaction": [], "set": ["set.n.01", "train.n.01"]}
 SIMILAR = {
     ("pet.v.01", "touch.v.01"): 0.55, ("pet.v.01", "feed.v.01"): 0.2, ("ride.v.01", "sit_on.v.01"): 0.4,
@@ -106,8 +104,6 @@ def pairs(shoe: Shoe, matching: Matching | None = None) -> list[tuple[int, float
     ]
 
 
-# --- random ground truth and predictions in free text --------------------------------------------------------------
-
 VERBS = ("pet", "touch", "Wash", "clean", "blob", "no_interaction")
 LABELS = ("train", "bus", "set", "Sports Ball", "sports_ball", "blob")
 RANDOM_SIMILAR = st.dictionaries(
@@ -147,8 +143,6 @@ def datasets(draw: st.DrawFn) -> Data:
     truth = [draw(records(image_id, scored=False)) for image_id in ids]
     return truth, [draw(records(image_id, scored=True)) for image_id in ids if draw(st.integers(0, 4)) > 0]
 
-
-# --- the command ----------------------------------------------------------------------------------------------------
 
 FILES = ("--gt", SHOE / "gt.jsonl", "--sim", SHOE / "sim.jsonl")
 

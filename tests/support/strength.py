@@ -21,8 +21,8 @@ from hoicli.corruption.catalogue import HOICLI_1, REFERENCE_SIDE, ROHOI, SEVERIT
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record
 from hoicli.corruption.quality import Original
-from tests.support.photographs import PHOTOS as ALL
-from tests.support.photographs import photograph
+from tests.support.pictures import PHOTOS as ALL
+from tests.support.pictures import photograph
 from tests.support.rohoi import rohoi_indices, rohoi_means
 from tests.support.standin import FOLDER, detector
 

@@ -21,8 +21,6 @@ def with_labels(path: Path, source: Path) -> Path:
     return written(path, [first, *others])
 
 
-# The slow evaluator
-
 VERBS = ("hit", "eat", "hold", "point", "walk")
 LABELS = ("person", "person", "person", "dog", "cup", None)
 EMPTY = ([0, 0, 0, 0], [0.0, 0.0, 0.1, 0.1])

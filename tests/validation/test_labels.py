@@ -74,8 +74,6 @@ def test_labels_that_no_dataset_has(hoicli: Hoicli, tmp_path: Path) -> None:
     assert result.err.endswith("; most labels are none of hico\n")
 
 
-# Labels
-
 COCO, ALPHABETICAL, VERBS = HICO.objects, HICO.alphabetical_objects, HICO.verbs
 BY_ID = {number: name for name, number in HICO.coco_ids.items()}
 AS_PLACES = {BY_ID[number]: name for number, name in enumerate(COCO) if number in BY_ID}
@@ -145,8 +143,6 @@ def test_labels_of_another_dataset(hoicli: Hoicli, path: Path, dataset: str, oth
 
 
 # V-COCO: no list says which objects go with an action, so the ground truth has to
-
-
 POCKET = tuple(entry for entry in VCOCO_ORDERS["qpic"] if verb_and_role(entry)[1] and entry != "point_instr")
 
 
@@ -173,9 +169,6 @@ def test_the_orders_of_vcoco(order: str, read: str) -> None:
     assert set(news(validator)) == {"another-verb-numbering"}
     assert news(validator)["another-verb-numbering"].endswith(f"in 10 if {what}")
     assert validator.verdict == f"labels of vcoco, if {what}"
-
-
-# Boxes
 
 
 def with_boxes(change: Callable[[Box, float, float], Box]) -> list[Record]:

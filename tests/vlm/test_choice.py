@@ -38,9 +38,6 @@ def rows(hoicli: Hoicli, *arguments: object) -> dict[str, Any]:
     return {row["metric"]: row for row in map(json.loads, result.out.splitlines())}
 
 
-# The released scripts
-
-
 @pytest.mark.parametrize("case", GOLDEN)
 def test_the_released_figures(case: str, tmp_path: Path) -> None:
     dataset, setting, what, *_ = case.split()
@@ -63,9 +60,6 @@ def test_the_published_questions(file: tuple[tuple[str, str], str]) -> None:
     counts = {"hico": (1274, 1274), "vcoco": (647, 499), "swig": (1852, 1851)}
     assert (bank.dataset, bank.setting) == (dataset, setting)
     assert (len(bank.questions), len(bank.by_image)) == counts[dataset]
-
-
-# By hand
 
 
 def test_each_figure(tmp_path: Path) -> None:
@@ -169,9 +163,6 @@ def test_actions_of_vcoco_have_the_benchmarks_names(tmp_path: Path) -> None:
     assert measured(bank, dumped(tmp_path / "records.jsonl", record)).scores()["exact_match", "full"].value == 1.0
 
 
-# The command
-
-
 def test_answers_in_text(hoicli: Hoicli) -> None:
     result = hoicli("vlm-eval", "--questions", CHOICE / "scene.json", CHOICE / "answers.jsonl")
     assert result.err.splitlines() == [
@@ -250,9 +241,6 @@ def test_the_missing_are_in_the_signature(hoicli: Hoicli, tmp_path: Path) -> Non
     found = rows(hoicli, "--questions", CHOICE / "pair.json", dumped(tmp_path / "a.json", content))
     assert "|missing:2|" in found["macro_f1"]["signature"]
     assert found["instance_f1"]["n"] == 5
-
-
-# Prompts
 
 
 @pytest.mark.parametrize("name", ["scene.json", "pair.json"])

@@ -124,9 +124,6 @@ def test_bad_rows_are_refused(hoicli: Hoicli, tmp_path: Path, row: Json, problem
     assert f"{path}: [0]: {problem}" in refusal(hoicli("vlm-eval", "--task", "ground", path))
 
 
-# Numbers that cannot lie
-
-
 def test_what_failed_has_found_nothing_and_a_file_counts_once(hoicli: Hoicli, tmp_path: Path) -> None:
     row = {"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": [pair()]}
     path, copy = written(tmp_path, [row, {**row, "status": "failed"}]), tmp_path / "copy.json"

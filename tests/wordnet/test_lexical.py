@@ -29,8 +29,6 @@ def best(first: str, second: str, pos: str) -> float:
     return float(word_similarity.best_senses(LEXICON, [(first, second, 0.0)], pos, lexical.similarities)[0])
 
 
-# What every similarity is
-
 SYNSETS = st.sampled_from(POS).flatmap(
     lambda pos: st.lists(st.sampled_from(WORDNET.ranges[pos]), min_size=2, max_size=8)
 )
@@ -62,8 +60,6 @@ def test_more_pairs_than_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexical, "BLOCK", 7)
     assert lexical.similarities(WORDNET, pairs).tolist() == expected.tolist()
 
-
-# The definition, read again slowly
 
 Vector = dict[object, float]
 
@@ -229,9 +225,6 @@ def test_the_definition() -> None:
             pairs += [(a, b) for a in first for b in first]
         expected = [slow_similarity(a, b, pos) for a, b in pairs]
         np.testing.assert_allclose(lexical.similarities(WORDNET, np.array(pairs)), expected, rtol=0, atol=6e-7)
-
-
-# What it is for
 
 
 def test_words() -> None:

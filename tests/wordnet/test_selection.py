@@ -146,9 +146,6 @@ def test_a_result_names_it(hoicli: Hoicli, small: Path, tmp_path: Path) -> None:
     assert all("wordnet" not in row["signature"] for row in parsed(plain.out))
 
 
-# The cache
-
-
 def test_it_is_compiled_once(hoicli: Hoicli, small: Path, tmp_path: Path) -> None:
     first, second = (hoicli("vocab", "--wordnet", small, "--senses", "ride") for _ in range(2))
     assert (first.out, second.err) == (second.out, "")
@@ -187,9 +184,6 @@ def test_a_cache_that_cannot_be_written(hoicli: Hoicli, small: Path, tmp_path: P
     assert (found.code, len(parsed(found.out))) == (0, 2)
     assert "cannot be kept" in found.err
     assert "set XDG_CACHE_HOME to a folder that can be written" in found.err
-
-
-# Where it is looked for
 
 
 @pytest.fixture
@@ -233,9 +227,6 @@ def test_where_there_is_none(
     for command in (["vocab", "--senses", "ride"], ["shoe-sim", "--dataset", "hico", "--backend", "lexical"]):
         found = hoicli(*command, "--wordnet", wordnet)
         assert (found.code, found.out, found.err) == (2, "", f"hoicli: --wordnet {wordnet}: {words}\n")
-
-
-# Files that are not what they should be
 
 
 def test_without_counts_there_is_no_information_content(hoicli: Hoicli, small: Path) -> None:
@@ -326,9 +317,6 @@ def test_a_packed_corpus_that_unpacks_to_too_much_or_not_at_all(
     found = hoicli("vocab", "--wordnet", "bomb", "--senses", "ride")
     assert (found.code, found.out) == (1, "")
     assert "internal error" not in found.err
-
-
-# Other languages
 
 
 def offset_of(sense: str) -> str:

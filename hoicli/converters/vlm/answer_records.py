@@ -105,8 +105,8 @@ class _AnswerReader:
     _refused: how many of all _answers could not be read."""
 
     def __init__(self, context: Context) -> None:
-        """Take the options --scores, --coords, --to-vocabulary and --boxes; `context.place` is to be the row that `add`
-        is given. Raises `DataError` for a bad file of --boxes, and `UsageError` for an unknown convention."""
+        """Take the options --scores, --coords, --to-vocabulary and --boxes; the caller sets `context.place` before each
+        `add`. Raises `DataError` for a bad file of --boxes, and `UsageError` for an unknown convention."""
         self._context = context
         self._scores = context.options.get("scores")
         self._frame = parse_frame(context.options["coords"]) if "coords" in context.options else None
@@ -115,8 +115,9 @@ class _AnswerReader:
         self._box_labels = self._subjects.union(context.vocabulary.objects if context.vocabulary.own else ())
         self._detections = _detections(context.options.get("boxes"))
         self._images: dict[str, _Image] = {}
-        self._boxes = self._answers = self._refused = 0
-        self._outside, self._first_outside = 0, ""
+        self._answers = self._refused = 0
+        self._boxes = self._outside = 0
+        self._first_outside = ""
 
     def add(self, row: Any) -> None:
         """Add what the answer of a row states to its image; an answer that cannot be read is counted. Raises

@@ -68,14 +68,15 @@ def split_phrase(phrase: str) -> tuple[list[str], str | None]:
     prepositions ("sit on bench"). It is None for a phrase of one word, or of more than twice MOST_WORDS."""
     verbs, label = [], None
     for words in _phrases(phrase):
-        verb_end = verb_start = _count_auxiliaries(words) + 1
+        verb_start = _count_auxiliaries(words)
+        verb_end = verb_start + 1
         while verb_end < len(words) and words[verb_end] in words_table()["prepositions"]:
             verb_end += 1
-        article = next((index for index, word in enumerate(words) if index >= verb_start and word in _ARTICLES), None)
+        article = next((index for index, word in enumerate(words) if index > verb_start and word in _ARTICLES), None)
         name_start = verb_end
         if article is not None:
             verb_end, name_start = article, article + 1
-        if len(words) < 2 * MOST_WORDS + verb_start and _is_plain(words[verb_start - 1 : verb_end]):
+        if len(words) <= 2 * MOST_WORDS + verb_start and _is_plain(words[verb_start:verb_end]):
             verbs.append(_verb(words[:verb_end]))
             label = "_".join(words[name_start:]) or label
     return list(dict.fromkeys(verbs)), label

@@ -18,8 +18,6 @@ from hoicli.errors import DataError
 from tests.support.costs import LARGER, require_linear
 from tests.support.project import saved
 
-# Literals
-
 SCALARS = (
     st.none()
     | st.booleans()
@@ -98,8 +96,6 @@ def test_literal_refuses(text: str) -> None:
         literal(text.encode())
 
 
-# Lists
-
 TRAPS = st.text(alphabet="[]{}()\"'\\,: a") | st.sampled_from(['{"a":', "{'a':", '{"a": 1}', "]", "}, {'a': ", "'['"])
 VALUES = st.recursive(
     st.integers(-9, 9) | st.none() | TRAPS,
@@ -157,8 +153,6 @@ def test_a_long_list_of_text_has_one_end() -> None:
         with pytest.raises(ValueError, match="breaks off"):
             list(items_of(b"[[" + b"'', " * count + b"'", 1, bytes))
 
-
-# Files
 
 DETECTIONS = [
     {"filename": "a (1).jpg", "predictions": [{"bbox": [0.5, 1.0, 2.0, 3.5], "category_id": 0}], "hoi_prediction": []},

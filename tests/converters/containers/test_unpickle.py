@@ -58,8 +58,6 @@ class Call:
         return self.call
 
 
-# What is read
-
 texts = st.text(max_size=8) | st.binary(max_size=8)
 keys = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts
 leaves = keys | st.integers(min_value=-(2**300), max_value=2**300)
@@ -163,9 +161,6 @@ def test_an_array_of_python_2() -> None:
         b"U\x02f4K\x00K\x01\x87R(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89U\x08\0\0\xc0\x3f\0\0\x80\xbftb."
     )
     assert load(data).tolist() == [1.5, -1.0]
-
-
-# What is refused: nothing of it runs
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -282,9 +277,6 @@ BUILDS = {
 def test_building_blocks_take_nothing_odd(data: bytes, text: str) -> None:
     assert text in refusal(b"\x80\x02" + data)
     assert load(global_name("builtins", "list") + b")R.") == [], "and nothing of it stays"
-
-
-# Damage
 
 
 SIZES = {

@@ -48,8 +48,6 @@ def triplets(record: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 RIDES = [(PERSON, "ride", "bicycle", THING)]
 
-# Text
-
 
 def values(text: str) -> tuple[list[Any], bool]:
     """The values of a text, and whether it was cut off."""
@@ -138,9 +136,6 @@ def test_a_span_is_that_of_whole_words() -> None:
     assert span_of(text, "rid") is None
 
 
-# Names
-
-
 @pytest.mark.parametrize(
     ("said", "label", "verbs"),
     [
@@ -199,9 +194,6 @@ def test_every_gerund_of_hico_finds_its_verb() -> None:
                 assert found == verb
 
 
-# Boxes
-
-
 @pytest.mark.parametrize(
     ("name", "box", "pixels"),
     [
@@ -245,9 +237,6 @@ def test_the_copy_that_qwen_makes(size: tuple[int, int], bounds: tuple[int, int]
 def test_unknown_frames_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match=r"choose from 1000 \(Qwen2-VL, Qwen3-VL, InternVL\), 1000-yx"):
         parse_frame(name)
-
-
-# Answers
 
 
 @pytest.mark.parametrize(
@@ -345,9 +334,6 @@ def test_rows_of_one_image_are_taken_together(convert: Any) -> None:
     assert records[0]["labels"] == ["person", "bicycle"]
 
 
-# Coordinates
-
-
 def test_the_convention_is_asked_for(convert: Any) -> None:
     records, result = convert(row("[]"), row(json.dumps([RIDE])), options=())
     assert (result.code, records) == (2, [])
@@ -393,9 +379,6 @@ def test_sizes_come_from_the_ground_truth(convert: Any, tmp_path: Path) -> None:
     assert records[0]["file_name"] == "a.jpg"
 
 
-# Who acts
-
-
 def test_a_datasets_own_subjects_act(convert: Any, tmp_path: Path) -> None:
     """In a dataset whose subjects are surgeons and robots, these act, and persons do not."""
     own: dict[str, Any] = {"name": "theatre", "subjects": ["surgeon", "robot"], "verbs": ["hold"]}
@@ -428,9 +411,6 @@ def test_answers_to_multiple_choice_questions_are_no_triplets(hoicli: Hoicli) ->
     result = hoicli("convert", FIXTURES / "choice/answers.jsonl")
     assert (result.code, result.out) == (1, "")
     assert result.err.endswith(":1: answers a multiple-choice question, without boxes; hoicli vlm-eval reads it\n")
-
-
-# A detector's boxes
 
 
 def detections(path: Path) -> Path:
@@ -496,9 +476,6 @@ def test_boxes_of_a_detector_are_named_by_index(convert: Any, tmp_path: Path) ->
     ]
     assert "left out: a triplet without a person or an object, or with a box that is not four numbers: 1" in result.err
     assert "left out: a triplet with the index of a box that is not there: 1" in result.err
-
-
-# Containers
 
 
 def test_containers(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -579,9 +556,6 @@ def test_a_bad_row_is_skipped_when_asked(convert: Any) -> None:
 def test_which_image_a_row_is_about(convert: Any, fields: dict[str, Any], image_id: object) -> None:
     records, _ = convert({"response": "[]", **fields})
     assert [record["image_id"] for record in records] == [image_id]
-
-
-# The vocabulary, and what comes after
 
 
 def test_to_vocabulary(convert: Any) -> None:
