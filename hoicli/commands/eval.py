@@ -208,13 +208,14 @@ def _explain_protocols(chosen: list[Protocol], dataset_name: str | None) -> Resu
     from hoicli.records.metrics import explain_metrics
     from hoicli.records.parsing import dump
 
-    records, vocabulary = [protocol_record(row) for row in chosen], load(dataset_name or chosen[0].dataset)
+    records = [protocol_record(protocol) for protocol in chosen]
+    vocabulary = load(dataset_name or chosen[0].dataset)
 
     def render(notation: str) -> bytes:
         """Return what is printed in a --format."""
         if notation == "jsonl":
             return b"".join(map(dump, records))
-        protocols = "".join(f"{explain_protocol(row, vocabulary.subjects)}\n" for row in chosen)
+        protocols = "".join(f"{explain_protocol(protocol, vocabulary.subjects)}\n" for protocol in chosen)
         return f"{protocols}\nThe metrics of the rows:\n{explain_metrics('eval')}".encode()
 
     return Result(records, rendered=render, piped="table")

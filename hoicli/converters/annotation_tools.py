@@ -27,8 +27,7 @@ CVAT has no relations: its makers advise an attribute with the action and a grou
 value in an attribute called action, interaction, verb, relation or predicate (or a plural of these; several verbs with
 commas between them) acts on the other boxes of its group; where all boxes act, on the other one. Where several verbs or
 several boxes act on several objects the file does not say which on which, and is refused. Coordinates are edges in
-pixels from 0 and stay as they are. Its COCO export has no groups; one to which somebody added rel_annotations is
-`coco-rel`."""
+pixels from 0 and stay as they are. Its COCO export has no groups; with rel_annotations added it is `coco-rel`."""
 
 from __future__ import annotations
 
@@ -66,8 +65,7 @@ _SIDES = ("width", "height")
 
 
 _Result = tuple[str, dict[str, Any]]
-"""(field, result) of one result of a Label Studio annotation: a rectangle or a relation, and where it is in the task,
-for messages."""
+"""(field, result) of one result of a Label Studio annotation (a rectangle or a relation); field: its place."""
 
 
 def read_tasks(source: Source, context: Context) -> Iterator[Record]:
@@ -124,10 +122,9 @@ def _choose_annotation(task: Mapping[str, Any], context: Context) -> int | None:
 
 
 def _labelled_rectangles(results: list[_Result], context: Context) -> dict[Any, _Result]:
-    """Return (field, result) of each labelled rectangle of an annotation, by its id. results: all of the annotation.
-
-    A rectangle with several labels is one result with several names, or several results with one id: the first label
-    is taken, and the further ones are counted. Raises `DataError` if different rectangles have one id."""
+    """Return (field, result) of each labelled rectangle of an annotation, by its id. results: all of the annotation. A
+    rectangle with several labels is one result with several names, or several results with one id: the first label is
+    taken, and the further ones are counted. Raises `DataError` if different rectangles have one id."""
     rectangles: dict[Any, _Result] = {}
     for field, item in results:
         names = _names(item, field)

@@ -199,9 +199,8 @@ def read_ambiguous(source: Source, context: Context) -> Iterator[Record]:
 
 
 def _add_class(item: Any, where: str, context: Context, tables: dict[str, BoxTable]) -> None:
-    """Add the triplets of one class of Ambiguous-HOI to the tables of their images.
-
-    where: its place in the file. tables: each image's boxes and triplets by file name; new images are added to it."""
+    """Add the triplets of one class of Ambiguous-HOI to the tables of their images. where: its place in the file.
+    tables: each image's boxes and triplets by file name; new images are added to it."""
     if not isinstance(item, dict) or not isinstance(item.get("data"), dict):
         raise DataError("has no data of images; is this gt_ambiguous_hoi.pkl?", field=where)
     verb, label = entry(context.vocabulary.interactions, item.get("hico_id"), f"{where}.hico_id")

@@ -1,5 +1,4 @@
-"""What `convert` changes in ground truth on its way: it leaves out the unseen classes of a zero-shot split, or scales
-boxes to pictures of another size."""
+"""What `convert` changes in ground truth: it leaves out a split's unseen classes, or scales boxes to another size."""
 
 from __future__ import annotations
 
@@ -17,10 +16,9 @@ _IN_PIXELS = frozenset({"segmentations", "masks", "pixelated"})
 
 @dataclass(frozen=True)
 class Changes:
-    """The changes that options of `convert` ask for.
-
-    split: a zero-shot split whose unseen classes are left out, "" for none. whole_pairs: whether the other triplets of
-    a pair of boxes with an unseen class are left out, too. size: that boxes are scaled to, None to leave them."""
+    """The changes that options of `convert` ask for. split: a zero-shot split whose unseen classes are left out, "" for
+    none. whole_pairs: whether the other triplets of a pair of boxes with an unseen class are left out, too. size: that
+    boxes are scaled to, None to leave them."""
 
     split: str = ""
     whole_pairs: bool = False

@@ -14,8 +14,7 @@ counted, as Maelic/SGG-Benchmark (data/datasets/data.py) leaves them out; a crow
 relations of it are counted, as no metric of triplets or graphs knows crowds.
 
 Writing (`--to coco-rel`) gives the same, with categories numbered from 1 in the dataset's order, without --dataset in
-alphabetical order (SGG-Benchmark's loader takes a category 0 for the background), and images by `img_id`, else from 1.
-`read` raises `DataError` naming the item."""
+alphabetical order (SGG-Benchmark's loader takes a category 0 for the background), and images by `img_id` or from 1."""
 
 from __future__ import annotations
 
@@ -209,7 +208,6 @@ def _relation_rows(record: Record, image: int, first_box_id: int, first_id: int)
 
 def _number_categories(rows: list[dict[str, Any]], key: str, ids: Mapping[str, int] | None) -> list[dict[str, Any]]:
     """Replace the names in the rows by category numbers from 1, in place, and return the file's list of categories.
-
     ids: the dataset's 0-based id of each name; None to number them alphabetically."""
     if ids is None:
         ids = {name: index for index, name in enumerate(sorted({row[key] for row in rows}))}

@@ -200,8 +200,8 @@ WORDS_SHOWN = 10
 
 
 def list_words(counts: Mapping[str, int], option: str) -> str:
-    """Return the most frequent of counted texts with their counts, for a note: '"drives past" 7, "gallops" 2'. option:
-    the one that writes all of them to a file."""
+    """Return the most frequent texts with their counts: '"drives past" 7, "gallops" 2'. option: the one that
+    writes all of them to a file."""
     frequent = Counter(counts).most_common(WORDS_SHOWN)
     more = len(counts) - len(frequent)
     rest = f" and {more:,} more ({arg(option, like='FILE')} has all)" if more else ""

@@ -27,10 +27,9 @@ from hoicli.vocabulary.labels import Vocabulary
 
 
 class Conversion:
-    """One run of `convert`: `convert_files` reads, then `report` says what was read.
-
-    _row, _target: the formats to read (None: to be detected) and to write (None: records). _holds: what the files so
-    far hold, such as "predictions". _any_names: whether the last file states its labels, so that they can be any."""
+    """One run of `convert`: `convert_files` reads, then `report` says what was read. _row, _target: the formats to read
+    (None: to be detected) and to write (None: records). _holds: what the files so far hold, such as "predictions".
+    _any_names: whether the last file states its labels, so that they can be any."""
 
     def __init__(
         self,
@@ -98,8 +97,7 @@ class Conversion:
             self._context.policy.report(some_left=False)
 
     def report(self) -> None:
-        """Print to stderr which assumptions were made, what was converted and what was left out, and write the file of
-        --left-out."""
+        """Print to stderr what was assumed, converted and left out, and write the file of --left-out."""
         totals = ", ".join(f"{count:,} {what}" for what, count in self._counts.items() if count or what != "pairs")
         for text in (*self._context.notes, f"converted {', '.join(self._read)}: {totals}"):
             note(text)

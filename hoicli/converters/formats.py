@@ -3,8 +3,7 @@
 Each format is a module with `read(source, context) -> records` (or another function, which its row names), or with
 `write(records, path, context)`, or both. Its docstring says the index bases, the box convention and what it shifts;
 everything it yields is 0-based `[x1, y1, x2, y2]` with names instead of numbers. A new format is a module and a row
-here; another package's is an entry point in the group `hoicli.formats` whose object is such a row (`Format`), and is
-read where --from names it."""
+here; another package's is a `Format` as an entry point in the group `hoicli.formats`, read where --from names it."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ class Format:
     container; "" for a format that only --from chooses. joint: whether several paths form one source. numbers: what, of
     NUMBERED, the file numbers in an order that it does not state. boxes: whether --box-form may say what the four
     numbers of a box are. named: whether the file states the names of all its labels, so that it may be of the user's
-    own dataset, and without --dataset have any labels if `dataset` is "". owner: the package and version that added the
-    format, "" for hoicli's own."""
+    own dataset, and without --dataset have any labels if `dataset` is "". owner: the package that added it, or ""."""
 
     name: str
     module: str

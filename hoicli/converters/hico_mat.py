@@ -132,9 +132,8 @@ class _Image:
     def add(
         self, interaction: int, people: list[Box], objects: list[Box], pairs: Iterable[tuple[str, Any]], base: int
     ) -> None:
-        """Add the boxes and triplets of one interaction to the image.
-
-        pairs: (place in the file, (index among people, index among objects)). base: of these indices."""
+        """Add the boxes and triplets of one interaction to the image. pairs: (place in the file, (index among people,
+        index among objects)). base: of these indices."""
         verb, label = self._vocabulary.interactions[interaction]
         for field, (person, object_) in pairs:
             person_box = entry(people, person, field, base=base)
@@ -281,10 +280,9 @@ def _file_names(value: Any, field: str) -> list[str]:
 
 
 def _labels(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -> dict[str, _Labels]:
-    """Return the image-level labels of each image, by file name.
-
-    matrix: [interactions, images], in which 1 means that the interaction happens in the image, 0 that it is ambiguous,
-    -1 that it does not happen, and NaN that nobody looked."""
+    """Return the image-level labels of each image, by file name. matrix: [interactions, images], in which 1 means that
+    the interaction happens in the image, 0 that it is ambiguous, -1 that it does not happen, and NaN that nobody
+    looked."""
     if not isinstance(matrix, Numbers) or matrix.shape != shape:
         problem = f"is no matrix of {shape[0]} interactions by {shape[1]} names ({field.replace('anno', 'list')})"
         raise DataError(f"{problem}; fetch the file again", field=field)

@@ -22,8 +22,7 @@ scores up by equality).
 
 `write` gives the list of `cdn` as plain JSON (`--to cdn-json`), and ground truth in the HOI-A layout (`--to hoia`),
 whose objects count from 1 in a dataset without COCO's ids or a numbering of its own, and whose triplets also have their
-interaction from 1 (`hoi_category_id`, for GEN-VLKT and HOICLIP); `--to corre` (correspondence.py) writes what loaders
-need beside it."""
+interaction from 1 (`hoi_category_id`, for GEN-VLKT and HOICLIP); `--to corre` writes what loaders need beside it."""
 
 from __future__ import annotations
 
@@ -150,9 +149,8 @@ class _ItemReader:
 
     _objects: the label of each category of a box. _roles: the keys of a triplet for each of V-COCO's action-roles, by
     its name; empty if the file's verbs are not V-COCO's. _verbs: what the number of an interaction's verb means: the
-    name of an action-role, or a verb, or (verb, object) if boxes have no class. _verbs_seen: in a file whose boxes have
-    no class, the (verb, object) of all triplets so far. _shift: four numbers to subtract from a box, None for nothing.
-    """
+    name of an action-role, or a verb, or (verb, object) if boxes have no class. _verbs_seen: if boxes have no class,
+    the (verb, object) of all triplets so far. _shift: four numbers to subtract from a box, None for nothing."""
 
     def __init__(self, source: Source, layout: Layout, context: Context) -> None:
         """Look up what the file's numbers of verbs and objects mean, and how its boxes are shifted."""
@@ -218,10 +216,9 @@ class _ItemReader:
     def _triplets(
         self, rows: list[dict[str, Any]], boxes: list[list[Any]], labels: list[str | None], image: Any, field: str
     ) -> list[dict[str, Any]]:
-        """Return the triplets of an item's interactions; those that point at no box are left out and counted.
-
-        boxes, labels: of the item. The verb of a triplet is (verb, object) if boxes have no class. A file has hundreds
-        of thousands of interactions, so the usual values are handled here, and a function is called only for others."""
+        """Return the triplets of an item's interactions; those that point at no box are left out and counted. boxes,
+        labels: of the item. The verb of a triplet is (verb, object) if boxes have no class. A file has hundreds of
+        thousands of interactions, so the usual values are handled here, and a function is called only for others."""
         roles, scored, verb_key = self._roles, self._layout.scored, self._layout.verb
         verb_of: Mapping[int, Any] = self._verbs.names
         triplets, count = [], len(boxes)

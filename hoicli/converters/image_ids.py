@@ -1,6 +1,5 @@
 """The id that an image gets: as its format names it, by the path of its file where base names collide, or as `--id`
-asks; and from `--image-list`, or the command's ground truth, for a source that numbers its images or lists them without
-names."""
+asks; and from `--image-list`, or the ground truth, for a source without names of images."""
 
 from __future__ import annotations
 
@@ -29,9 +28,8 @@ Records = Iterator[tuple[str, Record]]
 
 def identify_images(records: Records, context: Context, taken: Set[str] = frozenset()) -> Records:
     """Yield (file, record) with the image ids that --id asks for (`context.id_rule`). Without --id, an image keeps its
-    id, unless images in different folders have the same base name: then its id is the path of its file.
-
-    taken: ids yielded before, to which the caller adds meanwhile. An error goes to the context's policy."""
+    id, unless images in different folders have the same base name: then its id is the path of its file. taken: ids
+    yielded before, to which the caller adds meanwhile. An error goes to the context's policy."""
     if not context.id_rule:
         yield from _resolve_same_names(records, context, taken)
     for file, record in records:
@@ -104,11 +102,9 @@ def _path_in_folder(record: Record, context: Context) -> str:
 
 
 def read_image_list(path: str, context: Context) -> None:
-    """Read the value of --image-list, and set the context's `images`, `image_numbers` and `image_sizes` from it.
-
-    path: ground truth in any format that hoicli reads, or a text file with one file name a line. Only ground truth has
-    numbers (`img_id`) and sizes; its reader's notes are not printed. Raises `DataError` for an empty list, and for an
-    image or an `img_id` that occurs twice."""
+    """Read the value of --image-list, and set the context's `images`, `image_numbers` and `image_sizes` from it. path:
+    ground truth in any format, or a text file with one file name a line. Only ground truth has numbers (`img_id`) and
+    sizes; its notes are not printed. Raises `DataError` for an empty list, and for a repeated image or `img_id`."""
     source = Source(path)
     names: list[str] = []
     numbers: dict[int, str] = {}

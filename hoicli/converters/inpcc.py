@@ -171,10 +171,9 @@ ENOUGH_BOXES, NEARLY_ALL = 20, 0.95
 
 
 class Item(NamedTuple):
-    """A network's output for one image: Q queries, each a pair of boxes that is scored for C interactions.
-
-    image: its name or number. size: (height, width) in pixels, None if the file has no sizes. logits: [Q, C]. boxes:
-    [Q, 8], the person's and the object's box as the file has them. box_scores: [Q], probabilities."""
+    """A network's output for one image: Q queries, each a pair of boxes that is scored for C interactions. image: its
+    name or number. size: (height, width) in pixels, None if the file has no sizes. logits: [Q, C]. boxes: [Q, 8], the
+    person's and the object's box as the file has them. box_scores: [Q], probabilities."""
 
     image: Any
     size: Any
@@ -283,9 +282,7 @@ def _tell_form(counts: Counter[str], context: Context) -> None:
 
 class _Outputs:
     """The arrays of one .npz file of raw outputs. interactions: the (verb, object) of each column of the logits.
-
-    _batch: [B], the number of images, or [] if the file is one image without a batch axis. _queries: Q, the number of
-    queries of an image."""
+    _batch: [B], or [] if the file is one image without a batch axis. _queries: Q, the number of queries of an image."""
 
     def __init__(self, source: Source, context: Context) -> None:
         """Read the arrays; raise `DataError` if pred_logits is missing or of another shape than the dataset needs."""

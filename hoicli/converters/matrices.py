@@ -27,8 +27,7 @@ sides, as protocol `hico` does; the score is divided by 1000. The writers keep t
 image-scores: HICO's image-level predictions, a score of each of 600 classes for each image in one matrix of a .npy or
 .mat file, images by classes (or classes by images, as anno_test is). Classes are in HICO's order. Any finite number is
 a score, higher is better. A record has a box for a person and one for each object, all alike: they stand for the whole
-image and mean nothing, as the caveat `whole_image` says. Protocols that look at boxes refuse it; `hico-image` and
-`hico-image-ko` do not look."""
+image (caveat `whole_image`). Protocols that look at boxes refuse it; `hico-image` and `hico-image-ko` do not look."""
 
 from __future__ import annotations
 
@@ -118,8 +117,7 @@ def read_rows(source: Source, context: Context) -> Iterator[Record]:
 
 
 Detections = tuple[NDArray[Any], NDArray[np.int16], NDArray[Any]]
-"""N detections: rows [N, 9] of two boxes and a score, the interaction's id of each [N], and its image [N], as an index
-or as the file's number."""
+"""N detections: rows [N, 9] of two boxes and a score, the interaction's id of each [N], and its image's number [N]."""
 
 
 def _read_files(
@@ -198,9 +196,8 @@ def _count_columns(paths: Sequence[Path], vocabulary: Vocabulary) -> int:
 
 def _read_file(path: Path, interactions: Sequence[int], images: Sequence[str], context: Context) -> Detections:
     """Return the N detections in one object's file: rows [N, 9] of two boxes and a score, the interaction's id of each
-    [N], and the column of its image [N].
-
-    An error in a cell names the cell as MATLAB does, all_boxes{row,column}, and goes to the context's policy."""
+    [N], and the column of its image [N]. An error in a cell names the cell as MATLAB does, all_boxes{row,column}, and
+    goes to the context's policy."""
 
     row_count = len(interactions)
 
@@ -233,9 +230,8 @@ def _read_file(path: Path, interactions: Sequence[int], images: Sequence[str], c
 
 def _read_flat_file(path: Path, interactions: Sequence[int], context: Context) -> Detections:
     """Return the N detections in one object's file of flat rows: rows [N, 9] of two boxes and a score, the
-    interaction's id of each [N], and the number of its image [N].
-
-    An error in a row names its cell as MATLAB does, all_boxes{row,column}, and goes to the context's policy."""
+    interaction's id of each [N], and the number of its image [N]. An error in a row names its cell as MATLAB does,
+    all_boxes{row,column}, and goes to the context's policy."""
     source = Source(str(path))
     if VARIABLE not in variables(source):
         raise _error(path, "is missing; each file of the folder has it")

@@ -80,10 +80,9 @@ def truth_settings(total: int | None, order: int = 0) -> dict[str, str]:
 
 
 def also_listed(settings: Mapping[str, OneSetting], order: int) -> dict[str, OneSetting | str]:
-    """Return the settings of a signature with one more order of the ground truth's items in `listed`.
-
-    A signature has one `listed` for all orders that a result depends on: the digest of the old `listed`, read as a
-    number, plus the new order. order: the sum of the hashes of the order; 0 changes nothing."""
+    """Return the settings of a signature with one more order of the ground truth's items in `listed`. A signature has
+    one `listed` for all orders that a result depends on: the digest of the old `listed`, read as a number, plus the new
+    order. order: the sum of the hashes of the order; 0 changes nothing."""
     if not order:
         return dict(settings)
     digest_before = int(str(settings.get(LISTED, "0")), 16)

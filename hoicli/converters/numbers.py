@@ -161,8 +161,7 @@ OBJECT_ORDERS: dict[str, tuple[str, Callable[[Vocabulary], Mapping[int, str]]]] 
         lambda vocabulary: dict(enumerate(vocabulary.alphabetical_objects)),
     ),
 }
-"""`--object-order`: the numberings of the 80 objects of HICO-DET and V-COCO, each with the message about a wrong number
-and the names by number."""
+"""`--object-order`: the numberings of COCO's 80 objects, each with the message about others and the names by number."""
 
 
 @dataclass(frozen=True)

@@ -102,9 +102,8 @@ def _record_columns(
     shift: Sequence[int] | None,
     subject: str = SUBJECT,
 ) -> dict[str, Any]:
-    """Return the boxes, labels and triplets of an image under the keys that they have in a record.
-
-    columns: boxes of persons and objects, numbers of objects' classes and of verbs. fields: names of the last two."""
+    """Return the boxes, labels and triplets of an image under the keys that they have in a record. columns: boxes of
+    persons and objects, numbers of objects' classes and of verbs. fields: names of the last two."""
     table = BoxTable(subject)
     for person, other, class_number, verb_number in zip(*columns, strict=True):
         boxes = corners(person, ".boxes_h", shift), corners(other, ".boxes_o", shift)

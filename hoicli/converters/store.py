@@ -1,5 +1,4 @@
-"""The user's own copy of named ground truth, made once from the published files. A download counts only if its
-checksum is right."""
+"""The user's own copy of named ground truth, made once from the published files, whose checksums must be right."""
 
 from __future__ import annotations
 
@@ -36,7 +35,6 @@ LARGEST = 1 << 26
 
 def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_format: str | None = None) -> Path:
     """Convert files to records, keep these as the ground truth called `name`, and return the path of the kept file.
-
     name: DATASET:PART; only a part "train" takes the training split of files that hold both. dataset, source_format: as
     --dataset and --from. Raises `UsageError` for a malformed name, and `DataError` for other files."""
     if NAME.fullmatch(name) is None:

@@ -96,10 +96,8 @@ def _actions(vsrl: Source, context: Context) -> tuple[dict[int, list[Action]], l
 
 
 def _people_of_action(item: Any, roles_of: Mapping[str, tuple[str, ...]]) -> list[tuple[int, int, Action | None]]:
-    """Return (image id, annotation id, action) of each person listed under one action, None for no action.
-
-    item: its lists have one value for each person. Of role_object_id, the agent's (each person's own annotation) come
-    first, then those for each role."""
+    """Return (image id, annotation id, action) of each person listed under one action, None for no action. item: its
+    lists have a value for each person; role_object_id first has the agents' own annotations, then each role's."""
     verb = normalise(str(item["action_name"]))
     if verb not in roles_of:
         raise DataError(f"{verb!r} is no V-COCO action", field=".action_name")
@@ -151,7 +149,6 @@ def _action_triplets(
     subject: int, verb: str, fillers: Sequence[int], box_index_of: Mapping[int, int], context: Context, place: str
 ) -> Iterator[Record]:
     """Yield a triplet for each role of a person's action, or one without an object for an action without roles.
-
     fillers: for each role the id of the annotation whose box fills it, 0 for none. box_index_of: by that id."""
     if not fillers:
         yield {"subject": subject, "object": None, "verb": verb}
@@ -164,9 +161,8 @@ def _action_triplets(
 def _record(
     image: Mapping[str, Any], coco: _Instances, actions: Mapping[int, list[Action]], context: Context, file: str
 ) -> Record:
-    """Return the record of an image: all its COCO boxes, and a triplet for each action and role of its people.
-
-    actions: by the id of the person's annotation."""
+    """Return the record of an image: all its COCO boxes, and a triplet for each action and role of its people. actions:
+    by the id of the person's annotation."""
     width, height, annotations = image["width"], image["height"], coco.annotations.get(image["id"], ())
     boxes: list[list[float]] = []
     labels: list[str] = []

@@ -180,10 +180,9 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
 
 
 def _dictionaries(record: Record, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
-    """Yield the dictionaries of a record's people for the official list, in the order of their boxes.
-
-    A key without a statement gets a score of NaN, which the evaluator skips, or what `unstated` says. Further values of
-    a key, such as a second object of a role, go into further dictionaries."""
+    """Yield the dictionaries of a record's people for the official list, in the order of their boxes. A key without a
+    statement gets a score of NaN, which the evaluator skips, or what `unstated` says. Further values of a key, such as
+    a second object of a role, go into further dictionaries."""
 
     def spelled(verb: str) -> str:
         """Return a verb of the record as the list spells it."""
@@ -222,9 +221,8 @@ def _key(verb: str, role: str | None) -> str:
 
 def _collect_values(record: Record, hois: list[dict[str, Any]], left_out: set[str]) -> dict[str, list[Any]]:
     """Return the values that a record states about one person, by the key of the official list: scores for actions,
-    [x1, y1, x2, y2, score] for roles.
-
-    An action with roles alone gets their best score, unless it is `left_out` or the record has `unstated`."""
+    [x1, y1, x2, y2, score] for roles. An action with roles alone gets their best score, unless it is `left_out` or the
+    record has `unstated`."""
     values_of: dict[str, list[Any]] = {}
     best_role_score: dict[str, float] = {}
     for hoi in hois:

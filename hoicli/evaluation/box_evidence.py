@@ -152,15 +152,12 @@ class BoxEvidence:
         flat = (boxes[..., :2] == boxes[..., 2:]).any(axis=2)
         fractions = (np.abs(boxes).max(axis=2) <= OVERSHOOT) & ~flat
         # If all are fractions, or the annotated boxes are no pixels either, other checks say so.
-        if (
-            not len(self.annotated)
-            or fractions.sum() == self._exist.sum()
-            or median(self.annotated[:, 2:].max(axis=1)) <= IN_PIXELS
-        ):
-            fractions[:] = False
-        return self._find_many(fractions, share=SOME, problem=IN_PARTS) or self._find_many(
-            flat, share=NEXT_TO_NOTHING, problem="have no area, as [0, 0, 0, 0]"
-        )
+        are_all = fractions.sum() == self._exist.sum()
+        if not are_all and len(self.annotated) and median(self.annotated[:, 2:].max(axis=1)) > IN_PIXELS:
+            misfit = self._find_many(fractions, share=SOME, problem=IN_PARTS)
+            if misfit is not None:
+                return misfit
+        return self._find_many(flat, share=NEXT_TO_NOTHING, problem="have no area, as [0, 0, 0, 0]")
 
     def _find_many(self, odd: Bools, share: float, problem: str) -> Misfit | None:
         """Return a misfit if at least a `share` of the boxes of one role or both are odd; else None. odd [2, N]: which

@@ -148,9 +148,8 @@ class Evaluated:
         """Yield a row for the mAP of each subset, in percent, with its interval if given; `n` is the number of classes.
         Then yield the mean maximal recall of each subset, if it or rows for each class are requested, and mPD and the
         harmonic mean, if these are."""
-        with_recall = self.requested.per_class or RECALL in self.requested.metrics
-        metrics = ("mAP", RECALL) if with_recall else ("mAP",)
-        for metric, last_keys in self._metrics(*metrics, intervals=intervals):
+        has_recall = self.requested.per_class or RECALL in self.requested.metrics
+        for metric, last_keys in self._metrics("mAP", *([RECALL] if has_recall else []), intervals=intervals):
             for mean in self.means:
                 value = mean.ap if metric == "mAP" else mean.max_recall
                 numbers = {"value": percent(value), "n": mean.classes}

@@ -45,7 +45,7 @@ def parse_thresholds(
         if not text:
             raise UsageError(f"{arg(option)}: a threshold is empty; give numbers with commas between them: 0.5,0.75")
         if ":" not in text:
-            values[float(parser.decimal(text, part=text, minimum=minimum))] = None
+            values[float(parser.read_number(text, part=text, minimum=minimum))] = None
             continue
         range_name, range_values = parser.value_range(text)
         values |= dict.fromkeys(range_values)
@@ -63,16 +63,17 @@ class _ThresholdParser(NamedTuple):
     what: str
     minimum: float | None
 
-    def decimal(self, text: str, part: str, minimum: float | None = None) -> Decimal:
+    def read_number(self, text: str, part: str, minimum: float | None = None) -> Decimal:
         """Return the number written in `part`, which must be above 0 (or at least `minimum`, if given) and at most 1.
         Raises `UsageError` for anything else. text: what the user gave, of which `part` is a part, for the message."""
         try:
             number = Decimal(part) if len(part) <= 12 and part.isascii() else Decimal("nan")
         except InvalidOperation:
             number = Decimal("nan")
-        if not (number.is_finite() and (number > 0 if minimum is None else minimum <= number) and number <= 1):
-            from_ = "above 0, at most 1" if minimum is None else f"from {minimum:g} to 1"
-            raise UsageError(f"{arg(self.option, text)}: {part!r} is no {self.what}; give a number {from_}")
+        is_high_enough = number.is_finite() and (number > 0 if minimum is None else number >= minimum)
+        if not is_high_enough or number > 1:
+            limits = "above 0, at most 1" if minimum is None else f"from {minimum:g} to 1"
+            raise UsageError(f"{arg(self.option, text)}: {part!r} is no {self.what}; give a number {limits}")
         return number
 
     def value_range(self, text: str) -> tuple[str, tuple[float, ...]]:
@@ -81,8 +82,8 @@ class _ThresholdParser(NamedTuple):
         parts = text.split(":")
         if len(parts) != 3:
             raise UsageError(f"{arg(self.option, text)}: write a number, or first:last:step, for example 0.5:0.95:0.05")
-        first, last = (self.decimal(text, part, self.minimum) for part in parts[:2])
-        step = self.decimal(text, parts[2])
+        first, last = (self.read_number(text, part, self.minimum) for part in parts[:2])
+        step = self.read_number(text, parts[2])
         steps = (last - first) / step
         if steps != int(steps) or not 1 <= steps < MOST_THRESHOLDS:
             largest_step = MOST_THRESHOLDS - 1

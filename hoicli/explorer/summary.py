@@ -279,21 +279,18 @@ def _changed_classes(measured: Measured) -> Iterator[Record]:
     rows = [row for row in measured.comparison if row["metric"] == "AP_diff"][:TOP]
     if not rows:
         return
-    tested = any(row["p"] is not None for row in rows)  # a class in too few images is not
-    class_numbers = [vocabulary.interaction_ids.get((row["verb"], row[vocabulary.qualifier] or "")) for row in rows]
-    lines: list[list[Cell]] = [
-        [
-            # a verb with any object is no single class, and has no view to link to
-            _class_cell(measured, number) if number is not None else visible(row["verb"]),
-            f"{row['n']:,}", _number(row["from"]), _number(row["to"]), _number(row["value"], signed=True),
-            *([_number(row["p"], 4), _number(row["q"], 4)] if tested else []),
-        ]
-        for row, number in zip(rows, class_numbers, strict=True)
-    ]  # fmt: skip
+    chances = ["p", "q"] if any(row["p"] is not None for row in rows) else []  # a class in too few images has none
+    lines: list[list[Cell]] = []
+    for row in rows:
+        number = vocabulary.interaction_ids.get((row["verb"], row[vocabulary.qualifier] or ""))
+        # a verb with any object is no single class, and has no view to link to
+        name = visible(row["verb"]) if number is None else _class_cell(measured, number)
+        values = [_number(row["from"]), _number(row["to"]), _number(row["value"], signed=True)]
+        lines.append([name, f"{row['n']:,}", *values, *(_number(row[chance], 4) for chance in chances)])
     names = [model.name for model in measured.models]
-    heads = ["class", "GT", *names, "difference", *(["p", "q"] if tested else [])]
+    heads = ["class", "GT", *names, "difference", *chances]
     any_sure = any(row["q"] is not None and row["q"] < SURE for row in rows)
-    notes = [] if any_sure or not tested else [f"None of them is sure: no q is below {SURE}."]
+    notes = [f"None of them is sure: no q is below {SURE}."] if chances and not any_sure else []
     caption = f"Classes that changed, the surest first: AP ({rows[0]['protocol']})"
     yield _table(caption, heads, lines, notes=notes)
 

@@ -112,7 +112,8 @@ def _typer_type(parameter: Parameter) -> Any:
 def _typer_default(parameter: Parameter) -> Any:
     """Return a typer.Argument or typer.Option that declares a parameter; typer reads it as the parameter's default
     value in the signature."""
-    option, values = parameter.option, parameter.option.offer or parameter.option.one_of
+    option = parameter.option
+    values = option.offer or option.one_of
     is_number = isinstance(parameter.default, int | float) and not isinstance(parameter.default, bool)
     default = str(parameter.default) if is_number else parameter.default
     completion = choices.completer(values, several=option.several) if values else None
@@ -121,7 +122,7 @@ def _typer_default(parameter: Parameter) -> Any:
         return typer.Argument(default, metavar=metavar, help=parameter.text, autocompletion=completion)
     name = f"--{parameter.name.rstrip('_').replace('_', '-')}"
     names = [option.short, name] if option.short else [name]
-    if parameter.kind is bool and default:  # a flag that is on has one that turns it off
+    if parameter.kind is bool and default:  # a flag that is on by default has one that turns it off
         names = [f"{name}/--no-{name[2:]}"]
     return typer.Option(
         default,

@@ -94,9 +94,13 @@ class Detections:
         columns = (getattr(self, name).tolist() for name in _OF_TRIPLETS)
         hois: list[Record] = []
         for subject, object_, verb, score, role in zip(*columns, strict=True):
-            no_object = bool(vocabulary.roles) and object_ == NO_BOX
-            hois.append({"subject": subject, "object": None if no_object else object_, "verb": vocabulary.verbs[verb]})
-            hois[-1] |= ({"role": roles[role]} if role else {}) | ({"score": score} if scored else {})
+            lacks_object = bool(vocabulary.roles) and object_ == NO_BOX
+            hoi = {"subject": subject, "object": None if lacks_object else object_, "verb": vocabulary.verbs[verb]}
+            if role:
+                hoi["role"] = roles[role]
+            if scored:
+                hoi["score"] = score
+            hois.append(hoi)
         labels = [names[label] for label in self.labels.tolist()]
         return {"image_id": self.image_id, "boxes": self.boxes.tolist(), "labels": labels, "hois": hois}
 

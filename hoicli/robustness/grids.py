@@ -258,14 +258,16 @@ def _settings_with_truth(model: str, rows: Mapping[Cell, CellRow], cells: Sequen
     original_row = next((row for (name, _), row in rows_with_truth.items() if name in without_motion), None)
     if original_row is None:
         return ""
-    first_cell_of_truth: dict[str, Cell] = {}  # among the cells whose boxes move
+    advice = "its boxes do not move: evaluate all cells on the same annotations"
+    first_cell_of_truth = {original_row.truth: original_row.cell}
     for cell, row in rows_with_truth.items():
-        name, _ = cell
-        first_cell = cell if name in without_motion else first_cell_of_truth.setdefault(row.truth, cell)
-        if not row.has_same_truth(original_row) and (name in without_motion or first_cell != cell):
-            shared = f"{_cells_text([first_cell])} has the same, so "
-            advice = "its boxes do not move: evaluate all cells on the same annotations"
-            raise _other_truth(model, row, original_row, advice if name in without_motion else shared + advice)
+        if row.has_same_truth(original_row):
+            continue
+        if cell[0] in without_motion:
+            raise _other_truth(model, row, original_row, advice)
+        first_cell = first_cell_of_truth.setdefault(row.truth, cell)
+        if first_cell != cell:
+            raise _other_truth(model, row, original_row, f"{_cells_text([first_cell])} has the same, so {advice}")
     return joined_settings(original_row.settings)
 
 
@@ -283,6 +285,8 @@ def _check_same_truth(models: Mapping[str, Mapping[Cell, CellRow]], cells: Seque
 def _other_truth(model: str, row: CellRow, first_row: CellRow, advice: str) -> DataError:
     """Return the error of a model's row that has another ground truth than the first one had. advice: what to do."""
     truths = f"is of the ground truth {row.truth}, but {first_row.place} of {first_row.truth}"
+    if row.truth == first_row.truth:
+        truths = f"is of the ground truth {row.truth}, listed in another order than in {first_row.place}"
     text = f"{_cells_text([row.cell])} of {_model_text(model)} {truths}; {advice}"
     return DataError(text, place=row.place, field="signature", code="mixed")
 

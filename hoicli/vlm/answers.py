@@ -12,8 +12,7 @@ A detector chooses by the rule of CrossHOI-Bench's script for HOI models. A pred
 its boxes are those that the question shows: each shown box overlaps the prediction's by more than 0.5 (between edges,
 in single precision), and in the setting `pair` the predicted object is the question's. A candidate counts if its score
 is among the BEST highest of the image, or equal to the last of them; it then chooses the option that names its
-interaction, if one does.
-"""
+interaction, if one does."""
 
 from __future__ import annotations
 
@@ -94,8 +93,7 @@ class Answers:
 def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, released: bool) -> Answers:
     """Return the answers of all files to the questions of `bank`, and tell the user what is odd about them. An answer
     in text that cannot be read is counted as refused, and chooses nothing. Raises `DataError` for a bad row, unless the
-    policy skips it; then its question has no answer. released: read and choose as the released scripts do, which refuse
-    nothing."""
+    policy skips it. released: read and choose as the released scripts do, which refuse nothing."""
     answers = Answers(bank)
     questions_by_id = {bank.request_id(question): question for question in bank.questions}
     detections: dict[str, Detected] = {}
@@ -117,8 +115,7 @@ def read_answers(sources: Sequence[Source], bank: Bank, policy: ErrorPolicy, *, 
 
 
 def _check_usable(answers: Answers, names: str) -> None:
-    """Raise `DataError` if no question has an answer, or if no answer chooses anything and some could not be read.
-    names: of the files."""
+    """Raise `DataError` if no question is answered, or no answer chooses and some are not read. names: of the files."""
     if answers.choices and (any(answers.choices.values()) or not answers.refused):
         return
     problem = "no answer names an option" if answers.choices else "no answer to a question of the file"
@@ -244,8 +241,7 @@ def _labels(options: Any, question: Question) -> dict[str, str]:
 @dataclass(frozen=True)
 class Detected:
     """The N predictions of an image. people, others [N, 4]: the boxes of the subjects and of the objects; scores [N];
-    interactions: the (verb, object) of each; words: the same as a detector's dump spells it, () for hoicli's
-    records."""
+    interactions: the (verb, object) of each; words: as a dump spells it, () for records."""
 
     people: Singles
     others: Singles
@@ -336,8 +332,7 @@ def _choose_options(
 
     images: {image id: its predictions}; released: choose as the released script does, which compares the spelling of
     options, offers the options of an image's first question for all of its questions, and in the setting `pair` takes
-    the object's label from the first right option.
-    """
+    the object's label from the first right option."""
     for image_id, detected in images.items():
         questions = bank.by_image.get(image_id, {})
         # the lowest score that still counts; an image without predictions has none (inf)
@@ -356,8 +351,7 @@ def _choose_options(
 
 
 def _matches_boxes(question: Question, setting: str, detected: Detected, *, released: bool) -> Bools:
-    """Return [N]: whether each prediction has the boxes, and in the setting `pair` the object, that the question
-    shows."""
+    """Return [N]: whether each prediction has the boxes, and in the setting `pair` the object, of the question."""
     matches = np.ones(len(detected.scores), dtype=bool)
     if setting != "scene":
         matches &= _overlap(question.human, detected.people)

@@ -2,8 +2,7 @@
 
 A file is `{file name: question}` or `{file name: {"QA_0": question, "QA_1": ...}}`. A question has `gt_choices`, which
 are right, `wrong_choices`, and in two of the three settings `boxes`: the person's (`human`), and the other one's
-(`object`).
-"""
+(`object`)."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ PADDING = "None"
 """The option that fills a list up to FEWEST."""
 FEWEST, MOST = 4, 26
 MISSPELT = frozenset({("work_on", "laptotp"), ("ride_on", "skateboard"), ("lift", "spoon")})
-"""Options of the V-COCO part that are in none of its classes: the released tables (HICO-DET's 600 classes and 236 of
-V-COCO) have every other."""
+"""Options of the V-COCO part that are no class: the released tables of HICO-DET's and V-COCO's have every other."""
 
 _SETTING_IN_NAME = re.compile(r"_(person|ho)\.json(?:\.(?:gz|zst))?$")
 _QUESTION = re.compile(r"QA_\d{1,6}")
@@ -79,8 +77,7 @@ class Question:
 
     @cached_property
     def options(self) -> tuple[str, ...]:
-        """Return every option once, in an order that looks random but depends on the question alone: sorted by a digest
-        of question and option."""
+        """Return every option once, in an order that looks random: sorted by a digest of question and option."""
         texts = dict.fromkeys(self.listed)
         return tuple(sorted(texts, key=lambda text: hashlib.sha256(f"{self.key}\n{text}".encode()).digest()))
 
@@ -139,8 +136,7 @@ class Bank:
         return readable_id if _PLAIN.fullmatch(readable_id) else f"choice-{digest[:40]}"
 
     def has_class(self, interaction: Class) -> bool:
-        """Return whether an interaction (verb, object) is a class of macro F1: one of the dataset's own table, or any
-        for one's own questions."""
+        """Return whether an interaction is a class of macro F1: one of the dataset's, or any of one's own questions."""
         verb, object_ = interaction
         if self.dataset == "hico":
             return interaction in load("hico").interaction_ids
@@ -183,8 +179,7 @@ def _has_question_numbers(entry: Mapping[str, Any]) -> bool:
 
 
 def _image_questions(file_name: str, entry: Any) -> Iterator[Question]:
-    """Yield the questions in the entry of an image: one question, or {"QA_0": question, ...}. Raises `DataError` for
-    anything else."""
+    """Yield the questions in an image's entry: one, or {"QA_0": question, ...}. Others raise `DataError`."""
     if not image_id_of(file_name):
         raise DataError("names no image; the key is its file name")
     if not isinstance(entry, dict):
@@ -207,8 +202,7 @@ def _image_questions(file_name: str, entry: Any) -> Iterator[Question]:
 
 
 def _texts(body: Mapping[str, Any], key: str, name: str) -> tuple[str, ...]:
-    """Return the options under a key of a question. Raises `DataError` for anything but a list of texts. name: the
-    question's."""
+    """Return the options under a key of a question (`name`). Raises `DataError` for anything but a list of texts."""
     value = body.get(key)
     if not isinstance(value, list) or not all(isinstance(text, str) and text.strip() for text in value):
         raise DataError("missing, or no list of texts", field=f"{name}.{key}")
@@ -216,16 +210,14 @@ def _texts(body: Mapping[str, Any], key: str, name: str) -> tuple[str, ...]:
 
 
 def box_of(value: Any, field: str) -> tuple[float, ...]:
-    """Return the four numbers of a box; raises `DataError` for anything else. field: where the value stands, for the
-    message."""
+    """Return the four numbers of a box; raises `DataError`, which names the field, for anything else."""
     if not isinstance(value, list) or len(value) != 4 or not all(map(is_number, value)):
         raise DataError(f"{short(value)} is no box; a box is [x1, y1, x2, y2] in pixels", field=field)
     return tuple(map(float, value))
 
 
 def _box(boxes: Mapping[str, Any], key: str, field: str) -> tuple[float, ...] | None:
-    """Return the box under a key of a question's `boxes`, None without one; raises `DataError` for a bad box, also for
-    one with its corners in the wrong order."""
+    """Return the box under a key of a question's `boxes`, None without one; raises `DataError` for a bad box."""
     if boxes.get(key) is None:
         return None
     box = box_of(boxes[key], field)
@@ -236,9 +228,8 @@ def _box(boxes: Mapping[str, Any], key: str, field: str) -> tuple[float, ...] | 
 
 
 def _setting(questions: Sequence[Question], name: str) -> str:
-    """Return the setting of a file's questions, by the boxes that they have. In CrossHOI-Bench's files of the settings
-    person and pair, questions have both boxes and the object's label; then the file's name decides. Raises `DataError`
-    if these do not tell."""
+    """Return the setting of a file's questions, by the boxes that they have. If they have both boxes and the object's
+    label, as CrossHOI-Bench's of two settings, the file's name decides, or `DataError` is raised."""
     box_counts = {(question.human is not None) + (question.other is not None) for question in questions}
     if len(box_counts) > 1:
         raise DataError("some of its questions have boxes and some do not; one file is of one setting", place=name)
@@ -254,8 +245,7 @@ def _setting(questions: Sequence[Question], name: str) -> str:
 
 
 def _dataset(questions: Sequence[Question]) -> str:
-    """Return the dataset whose classes the options are: "swig" if the options are verbs alone, else by how the names of
-    the images begin; "own" for another."""
+    """Return whose classes the options are: "swig" for verbs alone, else by how image names begin; "own" for others."""
     if not any(BETWEEN in text for text in chain.from_iterable(question.listed for question in questions)):
         return "swig"
     for dataset, begin in (("hico", "HICO_"), ("vcoco", "COCO_")):

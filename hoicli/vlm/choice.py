@@ -4,8 +4,7 @@ A chosen option is right (tp) or wrong (fp); what was not offered counts for not
 of each question, micro F1 the F1 of all options together, macro F1 the mean of the F1 of each interaction; an
 interaction is in that mean if a question has it as right, or it was chosen. Exact match is the share of questions in
 which all right options and no wrong one were chosen. A question without a right option has F1 1 if nothing was chosen,
-else 0.
-"""
+else 0."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ class Tallied(Measured):
     class_counts: Floats = field(kw_only=True)
 
     def rounds(self, weights: Weights) -> dict[Key, Floats]:
-        """Return each of METRICS [R] in R rounds of resampling. weights [images, R]: how often each image counts in
-        each round."""
+        """Return each of METRICS [R] in R rounds of resampling. weights [images, R]: how often each image counts."""
         class_f1 = _f1(*(counts @ weights for counts in self.class_counts))
         defined = ~np.isnan(class_f1)
         macro = share(np.where(defined, class_f1, 0.0).sum(axis=0), defined.sum(axis=0))
@@ -57,8 +55,7 @@ def tally_answers(answers: Answers, *, released: bool = False) -> Tallied:
 
     released: count as CrossHOI-Bench's scripts do. There a wrong option counts as often as it is named. An answer that
     names a right option twice, and an empty one, is no exact match, even where no option is right. Exact match is a
-    share of images. For a detector, images without predictions count in exact match alone.
-    """
+    share of images. For a detector, images without predictions count in exact match alone."""
     bank = answers.bank
     counts = _count_answers(answers, released=released)
     # counted: 1 for each question that counts, 0 for those of an image without predictions of a detector, if `released`

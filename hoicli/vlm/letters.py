@@ -1,7 +1,6 @@
 """Reads strictly which options an answer chooses. An answer holds nothing but letters or options, JSON with letters or
 options, "none", or a marked conclusion (`<answer>`, `\\boxed{}`, a last line "Answer: ...") that holds nothing else.
-Every other answer is refused.
-"""
+Every other answer is refused."""
 
 from __future__ import annotations
 
@@ -68,8 +67,7 @@ def released_choice(answer: Any, labels: Labels) -> list[str]:
 
 
 def _spellings(option: str) -> Iterator[str]:
-    """Yield the ways in which an option may be written out, in the form of `_plain`: as the file has it, as the
-    benchmark shows it, and with any article."""
+    """Yield the ways to write an option, in the form of `_plain`: the file's, the benchmark's, and with any article."""
     yield _plain(option)
     verb, separator, name = option.partition(BETWEEN)  # "ride a/an bicycle"
     if separator and NOTHING in verb:  # "no_interaction"
@@ -89,8 +87,7 @@ class Reader:
     """Reads the answers to one question."""
 
     def __init__(self, labels: Labels, options: Sequence[str]) -> None:
-        """Set the question's options, and {letter in capitals: the option that it stands for}, {} if that is not
-        known."""
+        """Take the question's options, and {letter in capitals: its option}, {} if that is not known."""
         self.labels = labels
         self.order = list(dict.fromkeys((*options, *labels.values())))
         # PADDING, "None", fills short lists and says that none is right;
@@ -102,8 +99,7 @@ class Reader:
 
     def read(self, answer: Any) -> Choice:
         """Return the choice of an answer: a text, a list of texts, or an object with one of these under a key like
-        "answer". Raises `RefusedError` for anything else, and `DataError` for letters if it is not known what they
-        stand for."""
+        "answer". Raises `RefusedError` for anything else, and `DataError` for letters of unknown meaning."""
         if isinstance(answer, dict):  # with one key of _KEYS, such as "answer", beside reasons (_BESIDE) alone
             inner = [value for key, value in answer.items() if str(key).lower() in _KEYS]
             strange = any(str(key).lower() not in _KEYS | _BESIDE for key in answer)
@@ -165,8 +161,7 @@ class Reader:
 
     def _list_options(self, text: str) -> list[str]:
         """Return the options that a text lists, by letter or written out; a letter that was not offered stands for
-        itself. Raises `RefusedError` for a text with anything else, and `DataError` if it is not known what letters
-        stand for."""
+        itself. Raises `RefusedError` for a text with anything else, and `DataError` for letters of unknown meaning."""
         letters_differ = len(set(text)) == len(text)
         if _JOINED.fullmatch(text) and letters_differ and self.labels.keys() >= set(text):  # such as "ACD"
             return [self.labels[letter] for letter in text]
@@ -190,8 +185,7 @@ class Reader:
 
     def _read_part(self, part: str) -> tuple[str | None, str]:
         """Return the option that a part of a list names (None for none), and the words that write it out: all of the
-        part, what stands behind a letter, or "" for a letter alone. A letter alone that was not offered is returned as
-        an option."""
+        part, what stands behind a letter, or "" for a letter alone. A letter that was not offered is an option."""
         option, match = self.option_of_words.get(_plain(part)), _LETTER.fullmatch(part)
         if option is not None or match is None:
             return option, part
@@ -200,8 +194,7 @@ class Reader:
 
     def _make_choice(self, chosen: Sequence[str]) -> Choice:
         """Return the choice that a list of options and of other texts makes, with the options in the question's order.
-        PADDING, which fills a short list of options, says that none is right; raise `RefusedError` if it is chosen
-        beside others."""
+        PADDING says that none is right; raise `RefusedError` if it is chosen beside others."""
         if PADDING in chosen and not self.padding_is_option and len(set(chosen)) > 1:
             raise RefusedError("none, and some")
         others = dict.fromkeys(text for text in chosen if text not in (*self.order, PADDING))

@@ -9,8 +9,7 @@
   letters of an answer stand for, without the prompt.
 
 A prompt says which convention its boxes follow, and its line carries it as `coords`, so that an answer written into the
-line needs no `--coords`.
-"""
+line needs no `--coords`."""
 
 from __future__ import annotations
 
@@ -195,8 +194,7 @@ def _coords_text(frame: Frame, size: tuple[float, float] | None) -> str:
 
 
 def _reply_format(name: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the `response_format` of a request that makes a model reply with an object of exactly these fields {name:
-    JSON schema}. name: of the schema."""
+    """Return the `response_format` that makes a model reply with exactly these fields {name: JSON schema}."""
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": _closed_object(fields)}}
 
 
@@ -260,8 +258,7 @@ def _question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[f
 
 
 def _option_text(option: str) -> str:
-    """Return an option as the benchmark shows it: as in the file, except "no_interaction with a dog" for the option
-    that names no interaction."""
+    """Return an option as the benchmark shows it: as in the file, except for "no_interaction with a dog"."""
     verb, separator, name = option.partition(BETWEEN)
     return f"{NOTHING} with {name}" if separator and NOTHING in verb else option
 

@@ -3,8 +3,7 @@
 `exact_match` as hoi-benchmarks (SIT-AIGCDesignLab, commit 78ab063) has it: the same letters, in either case. Where its
 scripts take BERTScore or a model as judge, `verb_similarity` is SHOE's similarity of the two verbs: that of the true
 verb's sense and the sense of the predicted verb which is most similar to it (SHOE supplement, section 4). The object is
-not part of it: its box was given.
-"""
+not part of it: its box was given."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ LONGEST_VERB = 3
 """The number of words of a dataset's longest verbs (`talk_on_phone`)."""
 
 PhraseSenses = Mapping[tuple[str, str], tuple[str | None, list[str]]]
-"""{(true phrase, predicted phrase): (the sense of the true verb, None if it has none; the senses that the predicted
-verb may have)}."""
+"""{(true phrase, predicted phrase): (the true verb's sense or None, the senses that the predicted verb may have)}."""
 
 
 def measure_referring(
@@ -65,8 +63,7 @@ def _plain(phrase: str) -> str:
 
 def read_senses(rows: Sequence[Referring], dataset: str | None) -> PhraseSenses:
     """Return the senses of each different true phrase and predicted phrase; an empty or denying prediction ("not
-    riding") has none. dataset: whose verbs the true phrases have, None for the first sense that WordNet gives each of
-    them."""
+    riding") has none. dataset: whose verbs the true phrases have, None for WordNet's first senses."""
     find_sense = _first_sense if dataset is None else _sense_finder(dataset)
     senses = {}
     for truth, answer in sorted({(row.truth, row.answer) for row in rows}):
@@ -89,8 +86,7 @@ def similarities(
 ) -> tuple[dict[tuple[str, str], float], str]:
     """Return {(true phrase, predicted phrase): similarity of their verbs}, and the name of the measure in signatures
     (for a table its digest). Equal phrases have 1; a verb without a sense has 0, and a note says how many there are.
-    sim: a table of similarities, or the name of an offline measure. Raises `DataError` for a table that lacks a
-    pair."""
+    sim: a table of similarities, which must have all pairs, or the name of an offline measure."""
     rated, measure = _rate_pairs(needed_pairs(senses), sim, policy)
     similarity: dict[tuple[str, str], float] = {}
     senseless: list[str] = []
@@ -128,8 +124,7 @@ def _rate_pairs(pairs: Sequence[Pair], sim: Stream | str, policy: ErrorPolicy) -
 
 
 def _denies(phrase: str) -> bool:
-    """Return whether a phrase says what a pair does not do ("never riding"); the class `no_interaction` is no such
-    phrase."""
+    """Return whether a phrase says what is not done ("never riding"); the class `no_interaction` is no such phrase."""
     return normalise(phrase) != "no_interaction" and denies(re.findall(r"\w+(?:['\u2019]\w+)*", phrase.lower()))
 
 

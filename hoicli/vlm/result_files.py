@@ -41,8 +41,7 @@ _DENYING = frozenset({"present", "not_present", "absent", "exists", "interacting
 _IMAGE_KEYS = ("file_name", "image_path", "image_id", "custom_id")
 THRESHOLDS: Floats = np.arange(50, 100, 5) / 100
 RELEASED_THRESHOLDS: Floats = np.arange(0.5, 1.0, 0.05)
-"""The IoU thresholds of AR. The released ones are a little more than they say (0.7500000000000002), so that an IoU of
-exactly 0.75 does not reach them."""
+"""The IoU thresholds of AR. The released ones are a little more: an IoU of exactly 0.75 is below 0.7500000000000002."""
 SIZES = {size: bounds for size, bounds in AREAS.items() if size != "all"}
 """For each size, the least area of the true pair's object in pixels, and the first area that is too large."""
 _TESTED = 500
@@ -173,8 +172,7 @@ def grounding(row: Mapping[str, Any], place: str, odd: Oddities) -> Grounding:
 
 
 def _first_value(row: Mapping[str, Any], keys: Sequence[str], meaning: str) -> str:
-    """Return the first of the keys that a row has; raises `DataError` if it has none. meaning: what the value says, for
-    the message."""
+    """Return the first of the keys that a row has; raises `DataError` if it has none. meaning: what the value says."""
     key = next((key for key in keys if key in row), None)
     if key is None:
         raise DataError(f"missing ({' or '.join(keys)}); the row says {meaning}", field=keys[0])
@@ -192,11 +190,11 @@ def _pairs(row: Mapping[str, Any], key: str) -> list[Pair | None]:
         if not isinstance(pair, dict):
             raise DataError(f"{short(pair)} is no pair; one has person_bbox and object_bbox", field=field)
         _check_no_denial(pair, field)
-        names = [f"{side}_bbox" if f"{side}_bbox" in pair else f"{side}_box" for side in ("person", "object")]
-        if any(pair.get(name) in (None, []) for name in names):
+        person, object_ = (f"{side}_bbox" if f"{side}_bbox" in pair else f"{side}_box" for side in ("person", "object"))
+        if pair.get(person) in (None, []) or pair.get(object_) in (None, []):
             pairs.append(None)
         else:
-            pairs.append((box_of(pair[names[0]], f"{field}.{names[0]}"), box_of(pair[names[1]], f"{field}.{names[1]}")))
+            pairs.append((box_of(pair[person], f"{field}.{person}"), box_of(pair[object_], f"{field}.{object_}")))
     return pairs
 
 
@@ -231,8 +229,7 @@ def _image(row: Mapping[str, Any]) -> str:
 
 
 def asked_settings(rows: Sequence[Grounding] | Sequence[Referring]) -> dict[str, str]:
-    """Return {setting: text} that signatures say about the rows of result files: a digest of what was asked, and how
-    many requests failed."""
+    """Return {setting: text} of signatures: a digest of what was asked, and how many requests failed."""
     failed = sum(row.failed for row in rows)
     digest = hashlib.sha256(orjson.dumps([[row.image, row.truth] for row in rows])).hexdigest()[:8]
     return {"gt": digest} | ({"failed": str(failed)} if failed else {})
@@ -316,7 +313,6 @@ def _boxes(pairs: Iterable[Pair]) -> tuple[Floats, Floats]:
 
 def _take_true_pairs(is_taken: Bools, prediction: Ints, true_pair: Ints, score: Floats, rank: Ints) -> None:
     """Let every predicted pair take the free true pair that it overlaps most, and set what is taken in `is_taken` [G].
-
     prediction, true_pair, score, rank [M]: for each two that overlap enough, their numbers, the mean of their two IoUs,
     and the place of the predicted pair in its answer; the first pairs of all answers take first."""
     order = np.argsort(rank, kind="stable")
@@ -330,10 +326,8 @@ def _take_true_pairs(is_taken: Bools, prediction: Ints, true_pair: Ints, score: 
 
 def _other_scale(rows: Sequence[Grounding]) -> str:
     """Return the unit in which the predicted boxes seem to be, "thousandths" or "fractions" (of the picture's sides),
-    "" for pixels.
-
-    The first predicted pair of each answer is tested: it speaks for another unit if it overlaps no true pair by half,
-    but fits one well once each axis is scaled by the factor that fits best. Most have to do so."""
+    "" for pixels. The first predicted pair of each answer is tested: it speaks for another unit if it overlaps no true
+    pair by half, but fits one well once each axis is scaled by the factor that fits best. Most have to do so."""
     tested = [(row.truth, row.predicted[0]) for row in rows if row.truth and row.predicted][:_TESTED]
     boxes = chain.from_iterable(pair for _, pair in tested)
     highest = max(chain.from_iterable(boxes), default=0)
@@ -353,7 +347,6 @@ def _other_scale(rows: Sequence[Grounding]) -> str:
 
 
 def _best_overlap(predicted: Floats, truth: Floats) -> float:
-    """Return the highest overlap (the mean of the person's and the object's IoU) of T predicted pairs with as many true
-    pairs, both [T, side, corner, axis]."""
+    """Return the highest mean of the two IoUs of T predicted pairs and T true pairs, both [T, side, corner, axis]."""
     overlaps = iou(predicted.reshape(-1, 4).T, truth.reshape(-1, 4).T, inclusive=False)
     return float(overlaps.reshape(-1, 2).mean(axis=1).max())

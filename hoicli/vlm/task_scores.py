@@ -26,8 +26,7 @@ Settings = Mapping[str, str]
 
 
 class Score(NamedTuple):
-    """A value in [0, 1] (None if there is nothing to measure), the number of things it is over, and its 95 %
-    interval."""
+    """A value in [0, 1] (None: there is nothing to measure), the number of things it is over, and its 95 % interval."""
 
     value: float | None
     n: int
@@ -46,8 +45,7 @@ class Shares(NamedTuple):
 class Measured:
     """The measured answers to questions. images: the number of images; n: {(metric, subset): how many things its value
     is over}, in the order of the rows; shares: what the values are computed from; settings: {setting: text} of
-    signatures; of_metric: {metric: what its signature says besides}; empty: the value in rows where there is nothing to
-    measure."""
+    signatures; of_metric: {metric: what its signature says besides}; empty: the value where nothing is measured."""
 
     images: int
     n: Mapping[Key, int]
@@ -88,8 +86,7 @@ class Measured:
 
     def rows(self, tags: Mapping[str, str], released: str | None, resampling: Resampling | None) -> Iterator[Row]:
         """Yield the result rows, values in percent. tags: {column: text} of every row, such as the model's name;
-        released: whose script is followed (of RELEASED), None for the papers; resampling: what intervals are computed
-        from, None for rows without."""
+        released: whose script is followed (of RELEASED), None for the papers; resampling: for intervals, or None."""
         settings = {**self.settings, **({"released": released} if released else {})}
         settings |= {} if resampling is None else resampling.signature()
         for (metric, subset), score in self.scores(resampling).items():

@@ -200,8 +200,7 @@ def _check_aliases(aliases: Mapping[str, Any], *labels: list[str]) -> None:
 
 
 def _check_numbering(kind: str, rule: Any, names_by_kind: Mapping[str, Sequence[Any]]) -> None:
-    """Check an entry of the field `numbering`, as `dataset_content.numbers` reads it. kind: what it numbers: "verbs",
-    "objects" or "interactions"."""
+    """Check an entry of the field `numbering`, as `dataset_content.numbers` reads it. kind: "verbs" or the like."""
     field = f"numbering.{kind[:_LONGEST]}"
     if kind not in names_by_kind:
         raise _error(field, f"nothing that is numbered; give {', '.join(names_by_kind)}")

@@ -127,7 +127,6 @@ CUTS: Mapping[str, int | None] = {"rare": 10, "non_rare": None}
 
 def frequency_groups(counts: Sequence[int], cuts: Mapping[str, int | None]) -> dict[str, frozenset[int]]:
     """Return the groups into which training counts divide the interactions: the ids in each, by the group's name.
-
     counts: the training triplets of each interaction. cuts: for each group the number that the counts of its
     interactions are below, ascending; None in the last is no limit."""
     bounds = pairwise([0, *(inf if below is None else below for below in cuts.values())])

@@ -57,9 +57,7 @@ Label = TypeVar("Label", bound="str | tuple[str, str] | None")
 class Spelled(dict[Label, int]):
     """A dict from labels, or pairs of labels, to numbers, whose look-up finds a label in any spelling: "sit on" finds
     sit_on, and so does "Sit On" unless two labels differ by case alone. Loops, len() and the like see only the labels
-    that it was made of.
-
-    _others: the number of each other spelling, from `normalise_spelling` or in lower case."""
+    that it was made of. _others: the number of each other spelling, from `normalise_spelling` or in lower case."""
 
     def __init__(self, numbers: Mapping[Label, int]) -> None:
         """Take the labels and their numbers, and index their other spellings."""

@@ -67,6 +67,16 @@ def test_another_ground_truth_is_refused(changes: dict[tuple[str, int], str], li
         gather(kept)
 
 
+@pytest.mark.parametrize(("cell", "line"), [(("jpeg", 1), 2), (("elastic", 1), 4)])
+def test_one_ground_truth_in_another_order_is_refused(cell: tuple[str, int], line: int) -> None:
+    """Even where boxes move: with the truth of the original images, they do not."""
+    orders = {**dict.fromkeys(ONE, "aaaaaaaa|listed:11111111"), cell: "aaaaaaaa|listed:22222222"}
+    with pytest.raises(
+        DataError, match=rf"^rows.jsonl:{line}: .*aaaaaaaa, listed in another order than in rows.jsonl:1;"
+    ):
+        gather(signed(orders))
+
+
 def test_models_of_different_ground_truths_are_not_ranked() -> None:
     other = dict.fromkeys([cell for cell in ONE if cell[0] != "elastic"], "bbbbbbbb")
     for changes, line in ((other, 6), ({("elastic", 2): "eeeeeee3"}, 10)):

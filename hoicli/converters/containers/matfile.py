@@ -55,8 +55,7 @@ PLACES, PLACES_PER_BYTE = 1 << 21, 32
 """How many cells and fields of structs a variable may have, in all or for each byte of the file. Nearly all cells of
 detections are empty, and take less than a byte each when compressed."""
 OF_A_MATRIX = 8
-"""The places that a matrix in a cell or field counts for; equal empty matrices are free. HICO-DET's annotations have
-0.2 matrices a byte."""
+"""The places that a matrix counts for; equal empty ones are free. HICO-DET's annotations have 0.2 matrices a byte."""
 
 MOST_DIMENSIONS, DEEPEST = 32, 32
 """The most dimensions, as in NumPy's arrays; the deepest structs within structs: bbox_test has four levels."""
@@ -180,9 +179,8 @@ class _MatrixReader:
     """Reads the matrices of one variable; all positions are bytes in its decompressed `data`. Raises ValueError or
     struct.error for damaged bytes.
 
-    places: how many more cells, fields and matrices it may have (`take_places`). field_names: the names of the fields
-    of structs that were read before, by the length of a name and the bytes of all names. empty: the bytes of the last
-    empty cell, and its row."""
+    places: how many more cells, fields and matrices it may have (`take_places`). field_names: those of structs read
+    before, by the length of a name and the bytes of all. empty: the bytes of the last empty cell, and its row."""
 
     def __init__(self, data: bytes, stored: int = 0) -> None:
         """Begin before the first matrix. data: the variable, decompressed. stored: the size of its file on the disk."""

@@ -31,7 +31,6 @@ from hoicli.io.streams import Line
 
 class Source:
     """One input of `convert`: a file, stdin or a folder. Each of its properties is computed once, when first needed.
-
     name: the path as messages show it. companions: the other files of a format that consists of several."""
 
     def __init__(self, path: str, companions: list[Source] | None = None) -> None:

@@ -1,5 +1,4 @@
-"""Lists of JSON or of Python literals in text, read item by item without evaluation; and JSON lists written item by
-item."""
+"""Lists of JSON or Python literals, read item by item without evaluation; and JSON lists written item by item."""
 
 from __future__ import annotations
 

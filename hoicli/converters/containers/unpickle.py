@@ -10,9 +10,8 @@ bits and fixed-size text, of NumPy 1 and 2; NumPy scalars as Python numbers. Pro
 latin-1).
 
 What it may cost: building it 1 GiB of memory or 64 bytes a byte (on Linux), and the tree it stands for a million values
-or 4 a byte. The time is not bounded: a pickle made for it, with keys that take for ever to hash, may keep the
-processor busy until it is killed, and one with a key of very many levels may end the interpreter; no code of it runs.
-"""
+or 4 a byte. The time is not bounded: a pickle made for it, with keys that take for ever to hash, may keep the processor
+busy until it is killed, and one with a key of very many levels may end the interpreter; no code of it runs."""
 
 from __future__ import annotations
 

@@ -49,8 +49,7 @@ def find_frame(
 
 
 def _assume_frame(kind: str, shape: str, context: Context) -> Frame:
-    """Return the convention called `kind`, and add a note that it was assumed. shape: words for what it was known
-    from."""
+    """Return the convention called `kind`, and add a note that it was assumed for a `shape` of rows."""
     context.announce(f"{shape}: taken as {kind}; {arg('coords')} says otherwise")
     return Frame(kind)
 

@@ -8,8 +8,7 @@ cases. Boxes come out in pixels of the original image, as float edges, unclipped
 which answers then name by index.
 
 What cannot be read is left out and counted; an image whose answers are refused has no record. A triplet has a score
-only if the model gave one. `word_table` says what becomes of words.
-"""
+only if the model gave one."""
 
 from __future__ import annotations
 
@@ -94,8 +93,7 @@ class _Image:
 
 
 class _NotPlacedError(Exception):
-    """A triplet or a box has no usable place; the arguments are the reason under which it is counted and, for a word
-    that is left out, the word."""
+    """A triplet or a box has no usable place. Arguments: the reason to count and, if a word is left out, the word."""
 
 
 class _AnswerReader:
@@ -151,8 +149,7 @@ class _AnswerReader:
 
     def _choose_scores(self, image: _Image, claims: Claims, answer: Any, logprobs: Any) -> None:
         """Give the triplets of an answer the scores that --scores asks for, and its image the caveat that says so.
-        Without --scores they keep those that the answer states. logprobs: what the row says about the log-probabilities
-        of the answer's tokens, None if nothing."""
+        Without --scores they keep those that the answer states. logprobs: those of the answer's tokens."""
         if self._scores == "tokens":
             claims.triplets = self._score_by_tokens(claims.triplets, answer, logprobs)
             if any(claim.score is not None for claim in claims.triplets):
@@ -201,9 +198,8 @@ class _AnswerReader:
                 yield image.record()
 
     def _image(self, row: dict[str, Any]) -> _Image:
-        """Return the image that a row is about, after adding it to `_images` at its first row. With --boxes it starts
-        with the boxes of its record there, which answers name by their index. Raises `DataError` if the row names none.
-        """
+        """Return the image that a row is about, made at its first row. With --boxes it starts with the boxes of its
+        record there, which answers name by their index. Raises `DataError` if the row names none."""
         image_id, file_name = image_named_in(row)
         # an id that is only the file's base name may be that of other folders' files, too: then the path counts
         path = path_of(file_name) if file_name is not None and image_id == image_id_of(file_name) else ""
@@ -270,8 +266,7 @@ class _AnswerReader:
 
     def _add_triplets(self, image: _Image, claim: Claim, frame: Frame | None) -> None:
         """Add one triplet for each verb of a claim to its image, and its two boxes. Raises `_NotPlacedError`, and adds
-        nothing, if one of the boxes or the object's name cannot be used. frame: the convention of the boxes' numbers.
-        """
+        nothing, if a box or the object's name cannot be used. frame: the convention of boxes."""
         # of_box: the name is that of a box which the answer lists; acts: the subject's name, if the answer has one
         label_for = self._box_name if claim.of_box else self._object_name
         label = None if claim.label is None else label_for(label_of(claim.label))
@@ -306,11 +301,9 @@ class _AnswerReader:
     def _locate(
         self, image: _Image, place: Place, label: str | None, frame: Frame | None
     ) -> int | tuple[list[float], str]:
-        """Return the box of a claim's subject or object: the index of one of --boxes, or (box in pixels, label).
-
-        place: where the answer says it is. Ids of boxes that the answer itself lists were replaced before, so an
-        integer is an index of --boxes. Raises `_NotPlacedError` if nothing usable says where it is, and `DataError` for
-        an index without --boxes."""
+        """Return the box of a claim's subject or object: the index of one of --boxes, or (box in pixels, label). place:
+        where the answer says it is. Ids of boxes that the answer itself lists were replaced before, so an integer is an
+        index of --boxes. Raises `_NotPlacedError` for no usable place, `DataError` for an index without --boxes."""
         if isinstance(place, list):
             pixels = self._pixels(place, image, frame)
             if label is None:
@@ -327,8 +320,7 @@ class _AnswerReader:
 
     def _pixels(self, box: Sequence[float], image: _Image, frame: Frame | None) -> list[float]:
         """Return a box of an answer as [x1, y1, x2, y2] in pixels, and count it if it lies far outside of its image.
-        Raises `UsageError` if the convention of its numbers (`frame`) is not known, and `_NotPlacedError` for what is
-        no box."""
+        Raises `UsageError` if the convention (`frame`) is not known, and `_NotPlacedError` for what is no box."""
         if len(box) != 4:
             raise _NotPlacedError("a box that is not four numbers")
         if frame is None:
@@ -369,8 +361,7 @@ def _boxes(claims: Claims) -> list[list[float]]:
 
 
 def _detections(path: str | None) -> dict[str, Record]:
-    """Return the records in the file of --boxes by their image ids as text; none if the path is None. Raises
-    `DataError` for a line that is no record."""
+    """Return the records of --boxes, if there are any, by image id. Raises `DataError` for a line that is no record."""
     detections_by_image: dict[str, Record] = {}
     for line in Stream([path], "boxes") if path is not None else ():
         record = parse(line)

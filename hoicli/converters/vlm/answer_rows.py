@@ -25,15 +25,13 @@ ANSWER_KEYS = (
     "response", "generated_text", "answer", "predicted_pairs", "text", "output", "output_text", "completion", "content",
     "prediction", "predicted_action", "raw_output", "caption", "generation", "choices",
 )  # fmt: skip
-"""The keys of a row's answer; the first present one counts: `prediction` before `raw_output`, which is cut at 200
-characters."""
+"""The keys of a row's answer, of which the first counts: `prediction` before `raw_output`, cut to 200 characters."""
 FILE_KEYS = ("file_name", "filename", "image_path", "img_path", "image_file", "image", "img", "path")
 ID_KEYS = ("image_id", "img_id", "custom_id", "id")
 
 
 def is_answers(source: Source) -> bool:
-    """Return whether a file has the answers of a model: rows with an answer, or HOI-R1's three lists. Lines that have
-    `boxes` are records, and no answers."""
+    """Return whether a file has a model's answers: rows with an answer (and no `boxes`), or HOI-R1's three lists."""
     if source.kind == "json-list":
         return is_row(source.first_item)
     return source.kind in ("json-lines", "json-object") and (is_row(source.first_line()) or _is_hoi_r1(source))
@@ -45,8 +43,7 @@ def _is_hoi_r1(source: Source) -> bool:
 
 
 def is_row(item: Any) -> bool:
-    """Return whether a JSON value is a row: an object that names its image and has an answer, and is neither a record
-    nor an image of another format."""
+    """Return whether a JSON value names its image and has an answer, and is no record or image of another format."""
     keys_of_other_formats = {"hois", "boxes", "hoi_prediction", "annotations", "box_annotations"}
     if not isinstance(item, dict) or keys_of_other_formats & item.keys():
         return False
@@ -140,9 +137,8 @@ def answer_in(row: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _hoi_r1(source: Source, context: Context) -> Iterator[tuple[str, Any]]:
-    """Yield (place in the file, row) for each answer of HOI-R1, whose file has two lists of one length: the answers
-    (`outputs`), and the ground truth or file names of their images (`gt_paths`). A second answer about an image is left
-    out and counted."""
+    """Yield (place in the file, row) for each answer of HOI-R1, whose file has two lists: the answers (`outputs`), and
+    the ground truth or names of their images (`gt_paths`). A second answer about an image is left out and counted."""
     outputs, images = source.mapping["outputs"], source.mapping["gt_paths"]
     if not isinstance(outputs, list) or not isinstance(images, list) or len(outputs) != len(images):
         raise DataError("outputs and gt_paths are not lists of one length; write the file again", place=source.name)

@@ -1,9 +1,7 @@
 """From the values in a model's answer to its claims: who does what to which object, and where. Read are the shapes of
 `forms`, whose keys have a few spellings: a key's words give its meaning (`human_bbox`, `person box`, `sub_bbox` are one
 key), the type of its value gives the content. Other keys are passed over and counted ("color": "red"), but one that
-could deny what stands beside it ("present": false), or has boxes or verbs, refuses the answer. A claim with a missing
-part is reported.
-"""
+could deny what stands beside it ("present": false), or has boxes or verbs, refuses the answer."""
 
 from __future__ import annotations
 
@@ -220,8 +218,7 @@ class Claims:
 
     def _add(self, claim: Claim, verb_value: Any, label_value: Any) -> None:
         """Add a triplet with the places where the answer says its words; report one without a verb, or whose object's
-        name cannot be read, instead. verb_value, label_value: the values of the answer that have the verbs and the
-        object's name."""
+        name cannot be read, instead. verb_value, label_value: what the answer has for verbs and object."""
         label = claim.label
         if not claim.verbs:
             self.report(NO_VERB, verb_value if isinstance(verb_value, str) else "")
@@ -264,8 +261,7 @@ class Claims:
             self.report(NO_NAME, name)
 
     def _read_wrapper(self, entry: dict[str, Any]) -> None:
-        """Add the triplets and boxes of a JSON object that holds lists of these. Raises `NotReadError` for an object
-        without such a list."""
+        """Add the triplets and boxes in the lists of a JSON object. Raises `NotReadError` if it has none."""
         self._pass_over(entry, _LISTS)
         lists = [value for key, value in entry.items() if _LISTS.fullmatch(key) and not _has_names_alone(key, value)]
         if not lists or not all(isinstance(value, list | dict) for value in lists):
@@ -346,16 +342,14 @@ class Claims:
 
 
 def _plain_key(key: str) -> str:
-    """Return a key of a JSON object in one spelling: "Object Class", "objectClass" and "object-class (COCO)" are all
-    object_class."""
+    """Return a key in one spelling: "Object Class", "objectClass" and "object-class (COCO)" are all object_class."""
     key = re.sub(r"[(\[][^)\]]*[)\]]?", " ", key[:200])
     key = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip())
     return re.sub(r"[\s\-_]+", "_", key).lower()
 
 
 def _by_plain_key(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON object with its keys in one spelling (`_plain_key`). Raises `NotReadError` if two become the
-    same."""
+    """Return a JSON object by its keys in one spelling (`_plain_key`). Raises `NotReadError` if two become equal."""
     with_plain_keys = {_plain_key(key): value for key, value in entry.items()}
     if len(with_plain_keys) < len(entry):
         raise NotReadError("an answer with a key twice in one object")

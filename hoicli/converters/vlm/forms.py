@@ -24,8 +24,7 @@ from hoicli.converters.vlm.spoken_text import Spoken, final_part, values_in
 
 
 def is_phrase(answer: str) -> bool:
-    """Return whether an answer is only a few words, neither JSON nor box tokens, as is usual where the question gives
-    the two boxes and asks for the verb."""
+    """Return whether an answer is only a few words, as is usual where the question gives both boxes."""
     return len(answer) <= 200 and not set("[{<`").intersection(answer)
 
 
@@ -105,9 +104,8 @@ def _kind(match: re.Match[str]) -> str:
 
 def _named_places(match: re.Match[str]) -> tuple[str, list[Place]]:
     """Return (name, places) of what a match of _MENTION (box tokens, and a name beside them) is about: the name, ""
-    without one, and its boxes, or for Groma the index of one of --boxes. Names stand in a tag, or, without one, before
-    the tokens (Florence-2) or behind them (PaliGemma). Raises `NotReadError` for words before the tokens that are none.
-    """
+    without one, and its boxes, or for Groma the index of one of --boxes. Names stand in a tag, before the tokens
+    (Florence-2) or behind them (PaliGemma). Other words before the tokens raise `NotReadError`."""
     kind = _kind(match)
     name_texts = [match[group] for group in ("tag", "qwen", "before", "after") if match[group]]
     label = label_of(name_texts[0] if name_texts else "")

@@ -7,8 +7,7 @@
 | Gemini | 0-1000, y first | its documentation |
 | Groma | 0-1 | FoundationVision/Groma#11 |
 
-Ranges of values cannot distinguish them, so no code here guesses from values.
-"""
+Ranges of values cannot distinguish them, so no code here guesses from values."""
 
 from __future__ import annotations
 
@@ -51,8 +50,7 @@ class Frame:
 
     def _scale(self, size: Size | None) -> tuple[float, float, float, float]:
         """Return (width, units across, height, units down): the image's sides in pixels, and how many of the
-        convention's units each has. All are 1 for pixels, which need no size. size: of the original image. Raises
-        `DataError` if it is needed and None."""
+        convention's units each has. All are 1 for pixels, which need no size; else None raises `DataError`."""
         if self.kind == "pixels":
             return 1.0, 1.0, 1.0, 1.0
         if size is None:
@@ -77,8 +75,7 @@ class Frame:
 
     def scale_from_pixels(self, box: Sequence[float], size: Size | None) -> list[float]:
         """Return a box [x1, y1, x2, y2] in pixels as this convention writes it, in whole numbers, or with four decimals
-        if it is `relative`, for prompts. size: of the original image. Raises `DataError` for a number that overflows.
-        """
+        if it is `relative`. size: of the original image. Raises `DataError` for a number that overflows."""
         width, across, height, down = self._scale(size)
         x1, x2 = (box[index] * across / width for index in (0, 2))
         y1, y2 = (box[index] * down / height for index in (1, 3))

@@ -1,6 +1,5 @@
 """The words of an answer as verbs, labels and persons in the records' spelling: "Sitting on the bench" is `sitting_on`
-a `bench`. Only the spelling changes; the look-up of senses finds the base form and the meaning of a verb.
-"""
+a `bench`. Only the spelling changes; the look-up of senses finds the base form and the meaning of a verb."""
 
 from __future__ import annotations
 
@@ -172,8 +171,7 @@ def _is_strange(word: str) -> bool:
 
 
 def _phrases(text: str) -> Iterator[list[str]]:
-    """Yield the words, in lower case, of each phrase of a text. Phrases are separated by commas, semicolons, line ends
-    and "and". "no interaction" is one word."""
+    """Yield the words, in lower case, of each phrase of a text; commas, semicolons, line ends and "and" end one."""
     without_marks = re.sub(r"[`*\"]+", "", replace_typography(text))
     single_spaced = re.sub(r"[^\S\n]+", " ", without_marks).strip()  # long runs of spaces would make the split slow
     for part in re.split(r"\s*[,;\n]\s*|\s+and\s+", single_spaced):
@@ -187,8 +185,7 @@ def _phrases(text: str) -> Iterator[list[str]]:
 
 
 def _strip_object(words: list[str], label: str) -> list[str]:
-    """Return the words of a phrase without the object's name at their end, in the singular or the plural. label: that
-    name in any spelling."""
+    """Return the words of a phrase without the object's name (`label`, in any spelling or the plural) at their end."""
     name = label_of(label).split("_")
     for ending in (name, [*name[:-1], name[-1] + "s"], [*name[:-1], name[-1] + "es"]):
         if len(words) > len(ending) and words[-len(ending) :] == ending:

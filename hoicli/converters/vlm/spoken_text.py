@@ -2,11 +2,10 @@
 probable that was.
 
 The text is nothing but JSON, has it in one code fence, or has it after one sentence and before polite ones; after
-`<think>`, within `<answer>`. Accepted are single and typographic quotes, comments, trailing or missing commas,
-Python's words for true and null, parentheses for brackets, and a text that is cut off, of which every complete item is
-kept. Nothing is guessed: words beside the JSON that may take it back refuse it ("There is no such interaction. The
-format would be {...}").
-"""
+`<think>`, within `<answer>`. Accepted are single and typographic quotes, comments, trailing or missing commas, Python's
+words for true and null, parentheses for brackets, and a text that is cut off, of which every complete item is kept.
+Nothing is guessed: words beside the JSON that may take it back refuse it ("There is no such interaction. The format
+would be {...}")."""
 
 from __future__ import annotations
 
@@ -218,8 +217,7 @@ class _CutOffError(Exception):
 
 
 class _ValueReader:
-    """Reads the JSON values of a text one by one. cut: whether the text ended within the last value. at: the position
-    in the text up to which it was read."""
+    """Reads the JSON values of a text one by one. cut: whether the last one lacks its end. at: the position so far."""
 
     def __init__(self, text: Spoken) -> None:
         """Begin at the start of the text."""
@@ -239,9 +237,8 @@ class _ValueReader:
         return self.peek() in ("{", "[")
 
     def value(self, depth: int) -> Any:
-        """Read the next value and return it: an object, a list, a string, a number or a word. depth: how many brackets
-        are open around it. Raises `_NotJsonError` if no value begins here, and `_CutOffError` at the end of the text.
-        """
+        """Read the next value and return it. depth: how many brackets are open around it. Raises `_NotJsonError` if no
+        value begins here, and `_CutOffError` at the end of the text."""
         token = self._read_token()
         source, kind = token[0], token.lastgroup
         if source in _CLOSING and depth < DEEPEST:
@@ -319,8 +316,7 @@ class _ValueReader:
 
 
 def _unescape(text: str) -> str:
-    """Return the content of a JSON string with its escapes resolved; an unknown escape means the character after its
-    backslash."""
+    """Return a JSON string with its escapes resolved; an unknown one means the character after its backslash."""
     if "\\" not in text:
         return text
 

@@ -22,8 +22,7 @@ class WordTable:
     others are left out; without it, a word becomes a class only if it is another form of its name, and others stay."""
 
     def __init__(self, context: Context) -> None:
-        """Take the options --to-vocabulary, --synonyms and --explain-words. Raises `DataError` for a bad file of
-        synonyms."""
+        """Take --to-vocabulary, --synonyms and --explain-words. Raises `DataError` for a bad file of synonyms."""
         options, vocabulary = context.options, context.vocabulary
         self._closed, self._file = "to_vocabulary" in options, options.get("explain_words")
         synonyms = read_synonyms(options["synonyms"], vocabulary) if "synonyms" in options else {}
@@ -85,8 +84,7 @@ class WordTable:
 
 def read_synonyms(path: str, vocabulary: Vocabulary) -> dict[str, str]:
     """Return {word: label} of a file with two columns, separated by a comma, semicolon or tab: a word, and the verb or
-    object that it means. Empty lines and those that begin with # are passed over. Raises `DataError` for a line that is
-    anything else."""
+    object that it means. Empty lines and those that begin with # are passed over. Others raise `DataError`."""
     meanings: dict[str, str] = {}  # by the spelling in lower case
     synonyms: dict[str, str] = {}
     delimiter = None
