@@ -48,7 +48,6 @@ OUTPUTS = [(name, param, mark) for name, param, mark in MARKED if isinstance(mar
 
 
 def refused(result: Result) -> str:
-    """The one line of a wrong call, which did nothing."""
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1), result
     return result.err.removeprefix("hoicli: ").strip()
 

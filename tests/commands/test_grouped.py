@@ -53,7 +53,6 @@ def truth_and_predictions() -> tuple[list[Record], list[Record]]:
 
 
 def without(record: Record, *names: str) -> Record:
-    """A record without some fields."""
     return {key: value for key, value in record.items() if key not in names}
 
 
@@ -103,7 +102,6 @@ def test_groups_are_as_single_calls(hoicli: Hoicli, tmp_path: Path, command: str
 
 
 def test_several_models(hoicli: Hoicli, tmp_path: Path) -> None:
-    """Each model's file is divided; models are named as in a single call."""
     truth, predictions = truth_and_predictions()
     gt = written(tmp_path / "gt.jsonl", truth)
     a, b = written(tmp_path / "a.jsonl", predictions), written(tmp_path / "b.jsonl", predictions)
@@ -114,7 +112,6 @@ def test_several_models(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def test_compare(hoicli: Hoicli, tmp_path: Path) -> None:
-    """A comparison in each group, with its sentences; one loss is a failure."""
     truth, predictions = truth_and_predictions()
     gt, a, b = written(tmp_path / "gt.jsonl", truth), tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     written(a, predictions)
@@ -231,12 +228,10 @@ def test_match_stream(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def test_errors(hoicli: Hoicli, tmp_path: Path) -> None:
-    """One line with file, line and field."""
     truth, predictions = truth_and_predictions()
     gt, preds = tmp_path / "gt.jsonl", tmp_path / "preds.jsonl"
 
     def message(*changed: str, by: str = "corruption,severity") -> str:
-        """What a call says, with the names of files alone."""
         result = hoicli("eval", "--gt", gt, "--by", by, *changed, preds)
         assert (result.out, result.err.count("\n")) == ("", 1), result
         return result.err.strip().replace(f"{tmp_path}/", "")
@@ -327,7 +322,6 @@ def test_a_grid_without_files(tmp_path: Path) -> None:
 
 
 def test_notes_are_collapsed() -> None:
-    """One note for all groups."""
     notes = {"a": ["1 of 8 images", "left out"], "b": ["2,000 of 9 images (b)", "left out"], "c": ["left out"]}
     assert list(collapse_notes(notes)) == ["a: 1 of 8 images (so or alike in 1 more groups)", "left out"]
 

@@ -151,7 +151,6 @@ def test_broken_exports_of_label_studio(broken: Json, message: str, hoicli: Hoic
 
 
 def xml(*boxes: tuple[str, int, str], rest: str = "") -> str:
-    """An image of boxes: label, group, action."""
     rows = [
         f'<box label="{label}" xtl="{at}" ytl="0" xbr="9.5" ybr="9" group_id="{group}">'
         f'<attribute name="Action">{action}</attribute></box>'

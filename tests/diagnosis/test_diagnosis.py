@@ -95,7 +95,6 @@ def inject(error: str, record: Record, predicted: Record, shuffle: random.Random
 
 @pytest.fixture(scope="session")
 def real_truth(hico_test: Path) -> list[Record]:
-    """1,000 real images."""
     records = (json.loads(line) for line in hico_test.read_text().splitlines())
     return [record for record in records if usable(record)][:1000]
 

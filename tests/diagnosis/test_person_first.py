@@ -131,7 +131,6 @@ def test_only_the_best_statements_of_an_image_are_repairs(better: int, missed: i
 
 
 def perfect(record: Record) -> Record:
-    """The ground truth as predictions."""
     hois = [{**hoi, "score": 0.9 - 0.001 * index} for index, hoi in enumerate(record["hois"])]
     copied = {key: copy.deepcopy(record[key]) for key in ("image_id", "boxes", "labels")}
     return {**copied, "hois": hois}

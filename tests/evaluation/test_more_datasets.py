@@ -38,7 +38,6 @@ def value(rows: Rows, metric: str = "mAP", subset: str = "full") -> float:
 
 @pytest.fixture(scope="module")
 def hoia(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """HOI-A's world, (ground truth, predictions)."""
     folder = tmp_path_factory.mktemp("hoia")
     truth = converted(folder, "gt.jsonl", "--dataset", "hoia", golden("hoia_gt.json.gz"))
     return truth, converted(folder, "preds.jsonl", "--dataset", "hoia", golden("hoia_preds.json.gz"))
@@ -69,7 +68,6 @@ def test_matches_of_hoi_a_give_the_same_numbers(hoia: tuple[str, str], tmp_path:
 
 @pytest.fixture(scope="module")
 def ambiguous(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """Ambiguous-HOI's world, (ground truth, predictions)."""
     folder = tmp_path_factory.mktemp("ambiguous")
     parts = golden("ambiguous_gt.pkl.gz"), golden("ambiguous_names.pkl.gz")
     dump = golden("ambiguous_preds.pkl.gz")
@@ -91,7 +89,6 @@ def test_every_class_of_ambiguous_hoi(ambiguous: tuple[str, str], tmp_path: Path
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """HICO's image-level world, (ground truth, predictions)."""
     truth = golden("hico_image_gt.jsonl.gz")
     scores = golden("hico_image_scores.npy.gz")
     return truth, converted(tmp_path_factory.mktemp("images"), "p.jsonl", "--image-list", truth, scores)
@@ -176,7 +173,6 @@ def test_boxes_that_are_not_looked_at_need_not_fit(hoicli: Hoicli, tmp_path: Pat
 
 
 def test_hico_det_sg_has_the_rows_and_shifts_of_hico_det() -> None:
-    """Its images, boxes and files are HICO-DET's."""
     for name in ("hico", "qpic", "upt"):
         (row,) = chosen_protocols([name], "hico-det-sg")
         assert row == replace(PROTOCOLS[name], dataset="hico-det-sg")

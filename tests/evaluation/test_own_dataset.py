@@ -18,7 +18,6 @@ HICO_GT, HICO_PREDICTIONS = EIGHT / "gt.jsonl", EIGHT / "predictions.jsonl"
 
 
 def perfect(path: Path, source: Path) -> Path:
-    """A ground truth as its own predictions."""
     content = records(source)
     for record in content:
         record["hois"] = [{**hoi, "score": 0.5 + at / 100} for at, hoi in enumerate(record["hois"])]

@@ -196,8 +196,6 @@ def test_files_that_do_not_go_together(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 class Entry:
-    """An entry point of an installed package."""
-
     def __init__(self, name: str, value: object, version: str = "1.2") -> None:
         self.name, self.dist = name, SimpleNamespace(name="hoi-strict", version=version)
         self._value = value

@@ -28,13 +28,11 @@ def marked(path: Path, source: Path, *caveats: str) -> Path:
 
 
 def signatures(text: str) -> dict[str, str]:
-    """Protocol -> the signature of its rows."""
     return {row["protocol"]: without_gt(row["signature"]) for row in parsed(text)}
 
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """Ground truth without image-level labels."""
     whole = parsed(GT.read_text())
     content = [{key: value for key, value in record.items() if key != "image_hois"} for record in whole]
     return written(tmp_path / "bare.jsonl", content)

@@ -86,7 +86,6 @@ def results(hoicli: Hoicli, *arguments: object) -> list[Row]:
 
 
 def whole(rows: list[Row], metric: str) -> Any:
-    """The one value of a whole grid."""
     (value,) = (row["value"] for row in rows if row["metric"] == metric and not PARTS & row.keys())
     return value
 

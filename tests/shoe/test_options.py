@@ -186,7 +186,6 @@ def test_a_share_of_the_best_score_needs_scores_above_0() -> None:
 
 
 def pairs_of(*hois: tuple[int, int | None], boxes: list[list[float]], labels: list[str], name: str = "a") -> Record:
-    """An image of these boxes, each of these two holding each other."""
     listed = [{"subject": one, "object": other, "verb": "hold"} for one, other in hois]
     return {"image_id": name, "boxes": boxes, "labels": labels, "hois": listed}
 
@@ -197,7 +196,6 @@ def shifted(left: float) -> list[float]:
 
 
 def drawn(*left: float) -> Record:
-    """A person drawn at these places, each time holding the one cup."""
     count = len(left)
     boxes = [*map(shifted, left), CUP]
     return pairs_of(*((at, count) for at in range(count)), boxes=boxes, labels=["person"] * count + ["cup"])

@@ -50,14 +50,12 @@ def diagnosis_of(
 def typed(
     truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared", vocabulary: Vocabulary = HICO
 ) -> list[Record]:
-    """The records of `diagnose --emit predictions`."""
     batches = typed_batches(lines(predictions), ground_truth(truth, vocabulary), Filters(), ErrorPolicy(), reading)
     row = protocol_of(vocabulary)
     return [record for _, found, types in batches for record in diagnosis_records(found, types, vocabulary, {}, row)]
 
 
 def counts(truth: Sequence[Record], predictions: Sequence[Record], vocabulary: Vocabulary = HICO) -> dict[str, int]:
-    """Error types that occur, true positives left out."""
     found = diagnosis(truth, predictions, vocabulary=vocabulary).counts()
     totals = {name: int(numbers.sum()) for name, numbers in found.items() if name != "true_positive"}
     return {name: total for name, total in totals.items() if total}

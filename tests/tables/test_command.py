@@ -13,7 +13,6 @@ from tests.support.project import EIGHT, GT, PREDICTIONS, Hoicli
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What eval writes of two models, in the first lines of each subset."""
     path = tmp_path_factory.mktemp("rows") / "rows.jsonl"
     found = [json.loads(line) for line in (EIGHT / "expected/eval.jsonl").read_text().splitlines()]
     lines = [json.dumps({**row, "tags": {"model": model}}) for model in ("one", "two") for row in found]

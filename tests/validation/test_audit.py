@@ -56,7 +56,6 @@ def predicted(truth: Sequence[Record], seed: int) -> list[Record]:
 
 
 def audited(truth: Sequence[Record], *models: Sequence[Record], rules: Rules | None = None) -> list[Row]:
-    """All rows, as JSON has them."""
     streams = [(f"m{number}", Given(lines(records))) for number, records in enumerate(models)]
     made = Audit(ground_truth(truth), HICO, rules or Rules(), streams)
     rows = [*made.candidates(None), *made.means()]

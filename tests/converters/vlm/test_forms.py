@@ -21,7 +21,6 @@ CORPUS = [json.loads(line) for line in (FIXTURES / "vlm/forms.jsonl").read_text(
 
 
 def converted(entry: dict[str, Any], folder: Path) -> tuple[list[dict[str, Any]], str]:
-    """The records of an answer, and everything said about it."""
     row = {"image_id": entry["id"], **{key: entry[key] for key in ("width", "height", "response")}}
     row |= entry.get("row", {})
     path = folder / "answers.jsonl"

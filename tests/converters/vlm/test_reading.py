@@ -31,8 +31,6 @@ def row(answer: object, **more: object) -> dict[str, object]:
 
 @pytest.fixture
 def convert(hoicli: Hoicli, tmp_path: Path) -> Any:
-    """Convert rows: (records, result)."""
-
     def call(*rows: object, options: tuple[object, ...] = ("--coords", "pixels")) -> tuple[list[Any], Result]:
         path = tmp_path / "answers.jsonl"
         path.write_text("".join(json.dumps(one) + "\n" for one in rows))
@@ -50,7 +48,6 @@ RIDES = [(PERSON, "ride", "bicycle", THING)]
 
 
 def values(text: str) -> tuple[list[Any], bool]:
-    """The values of a text, and whether it was cut off."""
     return values_in(final_part(text))
 
 
