@@ -436,11 +436,6 @@ def test_oracles_one_upon_another_end_at_100(which: str, hoicli: Hoicli, request
     assert len(steps) == 2 * 2 * len(IN_TURN)
 
 
-@given(datasets(), st.randoms(use_true_random=False))
-def test_order_changes_nothing_and_every_prediction_has_one_type(data: Data, shuffle: random.Random) -> None:
-    support.agrees_in_any_order(data, shuffle, vocabulary=VCOCO)
-
-
 def test_the_base_is_that_of_eval(hoicli: Hoicli, vcoco_600: tuple[Path, Path]) -> None:
     for pair in (PAIR, ("--dataset", "vcoco", "--gt", *vcoco_600)):
         ours = [row for row in parsed(hoicli("diagnose", *pair).out) if row.get("oracle") == "none"]
