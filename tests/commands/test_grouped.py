@@ -24,7 +24,7 @@ from hoicli.interface.grouped_calls import collapse_notes
 from hoicli.io.streams import Line
 from hoicli.records.group_lines import read_fields
 from tests.support.kernel import arrays
-from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, Hoicli, parsed, records, refusal, written
+from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, Hoicli, parsed, records, refusal, saved, written
 
 Record = dict[str, Any]
 CELLS = (("clean", 0), ("jpeg", 2), ("jpeg", 10))
@@ -207,8 +207,7 @@ def test_own_field(hoicli: Hoicli, tmp_path: Path) -> None:
     gt = written(tmp_path / "gt.jsonl", truth)
     result = hoicli("eval", "--gt", gt, "--by", "camera", "--protocol", "hico", PREDICTIONS)
     assert {row["tags"]["camera"] for row in parsed(result.out)} == {"c0", "c1"}
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text(result.out)
+    rows = saved(tmp_path / "rows.jsonl", result.out)
     table = hoicli("table", "--columns", "tag.camera,subset", rows, "--format", "csv").out
     assert table.startswith("metric,c0 full,")
 
@@ -217,8 +216,7 @@ def test_match_stream(hoicli: Hoicli, tmp_path: Path) -> None:
     """Match records have the fields, so that they can be grouped again, with the ground truth and without."""
     truth, predictions = truth_and_predictions()
     gt, preds = written(tmp_path / "gt.jsonl", truth), written(tmp_path / "preds.jsonl", predictions)
-    matches = tmp_path / "matches.jsonl"
-    matches.write_text(hoicli("match", "--gt", gt, *BY, "--protocol", "diag", preds).out)
+    matches = saved(tmp_path / "matches.jsonl", hoicli("match", "--gt", gt, *BY, "--protocol", "diag", preds).out)
     directly = hoicli("diagnose", "--gt", gt, *BY, preds)
     assert directly.code == 0
     assert hoicli("diagnose", *BY, matches).out == directly.out

@@ -16,7 +16,7 @@ from hoicli.evaluation.selection import chosen_protocols
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_parity import GOLDEN, TOLERANCE, Rows, by_class, rows_of
 from tests.hostile.readers import CORPUS
-from tests.support.project import FIXTURES, GT, Hoicli, parsed, saved
+from tests.support.project import FIXTURES, GT, Hoicli, parsed, refusal, saved
 
 EXPECTED: dict[str, Any] = json.loads((GOLDEN / "expected_sets.json").read_text())
 
@@ -118,9 +118,8 @@ def test_boxes_are_not_asked_of_whole_images(hoicli: Hoicli, images: tuple[str, 
         more = [golden("hico_preds.jsonl.gz")] if command == "compare" else []
         refused = hoicli(command, "--gt", boxes, path, *more)
         assert (refused.code, "labels or scores of whole images, without boxes" in refused.err) == (1, True), command
-    at_threshold = hoicli("eval", "--iou", "0.5", "--protocol", "hico-image", "--gt", *images)
-    assert (at_threshold.code, at_threshold.out) == (2, "")
-    assert "hico-image classifies whole images" in at_threshold.err
+    said = refusal(hoicli("eval", "--iou", "0.5", "--protocol", "hico-image", "--gt", *images), 2)
+    assert "hico-image classifies whole images" in said
     refused = hoicli("match", "--protocol", "hico-image", "--gt", *images)
     assert (refused.code, "whole images, without boxes to match" in refused.err) == (2, True)
 
@@ -221,9 +220,8 @@ def test_mpd_is_of_the_classes_that_a_protocol_averages(tmp_path: Path) -> None:
 
 
 def test_mpd_needs_classes_of_verbs_with_objects(hoicli: Hoicli, hoia: tuple[str, str]) -> None:
-    refused = hoicli("eval", "--protocol", "hoia", "--metric", "mPD", "--gt", *hoia)
-    assert (refused.code, refused.out) == (2, "")
-    assert "--metric mPD: the classes of hoia are no verbs with objects; leave it out" in refused.err
+    said = refusal(hoicli("eval", "--protocol", "hoia", "--metric", "mPD", "--gt", *hoia), 2)
+    assert "--metric mPD: the classes of hoia are no verbs with objects; leave it out" in said
     truth, predictions = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"
     assert (
         "--metric mPD: the classes of vcoco-agent"
