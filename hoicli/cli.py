@@ -29,7 +29,7 @@ EXITS = {code: exit_code for exit_code, codes in CODES.items() for code in codes
 EXIT_SIGNAL = 128
 """The exit code of a process ended by a signal is this plus the signal's number, as in shells."""
 
-COLLECTED_AFTER = 10_000
+COLLECTED_AFTER = 100_000
 """After how many new objects Python looks for garbage in reference cycles. Its default of 700 would take a tenth of the
 start-up, which creates a hundred thousand objects that stay."""
 

@@ -85,7 +85,7 @@ def agree(
         levels=levels,
         seed=seed,
         merge=merge,
-        resampling=Resampling.from_rounds(bootstrap, seed),
+        resampling=None if bootstrap is None else Resampling.from_options(bootstrap, seed),  # seed: also of p
         subsets=subsets,
         distribution=distribution,
         votes=votes,

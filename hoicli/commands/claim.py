@@ -65,7 +65,7 @@ def claim(
     truth = require_truth(gt, "claim")
     names, dataset_name = names_of(protocol), text_of(dataset)
     limit = count_of("top", top)
-    if numbers is None:
+    if numbers is None or os.path.exists(numbers):
         raise UsageError("claim: give the numbers after the predictions, as 46.06/43.72/46.76")
     # numbers with spaces between: the shell takes all but the last as files of predictions
     paths = [path for path in predictions if isinstance(path, str)] if isinstance(predictions, list | tuple) else []

@@ -47,7 +47,7 @@ def convert(
     to: Annotated[str | None, Option("NAME", one_of=choices.writable_formats)] = None,
     image_list: Annotated[options.Path | None, Option("FILE", check=READ)] = None,
     id_: Annotated[str | None, Option("NAME", one_of="records.names:ID_RULES")] = None,
-    part: Annotated[str, Option(one_of=("test", "train"))] = "test",
+    part: Annotated[str | None, Option(one_of=("test", "train"))] = None,
     dataset: Annotated[
         options.Path | None,
         options.dataset(f"{options.A_DATASET}; a format that belongs to one dataset needs no --dataset."),
@@ -88,7 +88,7 @@ def convert(
             only positions or numbers.
         id_: What an image's id is: name (of its file, without folder and extension), path (with its folders) or number
             (at the name's end). Default: name, or path if two images have the same name. For shards, use path for each.
-        part: Which split to take from a file that holds both.
+        part: Which split to take from a file that holds both (default: test).
         verb_base: The number of the file's first verb, if it is not the format's usual one.
         object_order: How the file numbers its objects, if not as usual in its format: coco (0-79), coco-1 (1-80),
             coco-id (1-90 with gaps) or alphabetical.
@@ -139,7 +139,7 @@ def convert(
         problem = f"is for {arg('to', 'pocket')}, which two projects read in two orders"
         raise UsageError(f"{arg('to_object_order', to_object_order)} {problem}")
     format_options: dict[str, object] = {
-        "verb_base": verb_base, "object_order": object_order, "box_form": box_form,
+        "part": part, "verb_base": verb_base, "object_order": object_order, "box_form": box_form,
         "coords": coords, "boxes": text_of(boxes), "to_vocabulary": to_vocabulary or None,
         "synonyms": text_of(synonyms), "explain_words": text_of(explain_words), "scores": scores,
         "activation": activation, "lambda_": lambda_, "threshold": threshold,
@@ -148,7 +148,7 @@ def convert(
     context = Context(
         load(text_of(dataset) or "hico"),
         policy,
-        split=part,
+        split=part or "test",
         id_rule=id_ or "",
         target=to or "",
         target_order=to_object_order or "",

@@ -61,7 +61,7 @@ def curves(
     chosen_protocol = one_protocol(protocol_names, dataset_name)
     protocol_dataset = None if chosen_protocol is None else chosen_protocol.dataset
     inputs = Inputs(dataset_name, shared, within=protocol_dataset or "hico", gt=gt)
-    models = inputs.models(predictions, name)
+    models = [model.refuse_another_dataset(dataset_name) for model in inputs.models(predictions, name)]
     tags = inputs.tags_beside(tag, models)
     vocabulary = load(dataset_name or protocol_dataset or models[0].dataset or "hico")
     chosen = [chosen_protocol or main_protocol(vocabulary)]

@@ -115,7 +115,8 @@ def evaluate(
     check_metrics(metrics, chosen, split)
     vocabulary.check_split(split)  # before the work
     tags, resampling = inputs.tags(tag), Resampling.from_rounds(bootstrap, seed)
-    stream, truth_stream = inputs.predictions(predictions), None if gt is None else inputs.truth(gt)
+    stream = inputs.predictions(predictions).refuse_another_dataset(dataset_name)
+    truth_stream = None if gt is None else inputs.truth(gt)
     # named: protocols that the user asked for one by one must be computed; of `all`, some may be left out with a note
     each_tally = list(
         tallies(

@@ -7,7 +7,8 @@
 bbox is [x, y, width, height] between edges, 0-based, and becomes [x, y, x + width, y + height]. subject_id and
 object_id are ids of annotations of the same image. The file states the names of its labels, so records of any dataset
 come out of it; with --dataset they must be that dataset's. The image id is the file name without its extension, and the
-id of the image is kept as `img_id`. Predictions have `score` in their relations, which becomes the triplet's score, and
+id of the image is kept as `img_id`; further fields of an image that are a text or a number (a camera) are kept, too.
+Predictions have `score` in their relations, which becomes the triplet's score, and
 may have it in all annotations of an image (`scores`). Relations that point at no box of their image are dropped and
 counted, as Maelic/SGG-Benchmark (data/datasets/data.py) leaves them out; a crowd's box stays one (`iscrowd`), and
 relations of it are counted, as no metric of triplets or graphs knows crowds.
@@ -23,7 +24,7 @@ from itertools import chain
 from typing import Any
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context, file_name_of, image_record, pick_keys, run_step
+from hoicli.converters.context import Context, file_name_of, further_fields, image_record, pick_keys, run_step
 from hoicli.converters.numbers import corners, whole_number
 from hoicli.errors import DataError, Place
 from hoicli.io.outputs import open_output
@@ -55,6 +56,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         labels = [_find_name(graphs.objects, row["category_id"], f": {field}.category_id") for field, row in rows]
         hois = list(graphs.triplets(image_id, index_of, context))
         head = {**({"img_id": image_id} if type(image_id) is int else {}), **pick_keys(image, "width", "height")}
+        head |= further_fields(image, "id", "file_name", "width", "height")
         boxes_scored = rows and all("score" in row for _, row in rows)
         further_keys = {"scores": [row["score"] for _, row in rows]} if boxes_scored else {}
         crowds = [bool(row.get("iscrowd")) for _, row in rows]

@@ -100,6 +100,9 @@ class Context:
                 "(its own order, from 1) or coco (from 0)"
             )
         refusal, names = OBJECT_ORDERS[order]  # the message about an unknown number, and a function for the names
+        if vocabulary.own:
+            count = f"{vocabulary.name}'s {len(vocabulary.objects)} objects"
+            refusal = f" is none of {count} ({order}): say what a number means in its numbering.objects"
         return Numbers(names(vocabulary), refusal + hint)
 
     def interactions(self, hint: str = "") -> Numbers[tuple[str, str]]:
@@ -295,6 +298,12 @@ def image_record(
 def pick_keys(item: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     """Return the given keys of an item with their values, without those that it does not have."""
     return {key: item[key] for key in keys if key in item}
+
+
+def further_fields(image: Mapping[str, Any], *known: str) -> dict[str, Any]:
+    """Return the fields of an image, other than the `known` ones, that are a text, a number, true or false, such as the
+    camera that took it: records keep them, for `--by`."""
+    return {key: value for key, value in image.items() if key not in known and isinstance(value, str | int | float)}
 
 
 def file_name_of(record: Record) -> str:

@@ -89,6 +89,8 @@ class Format:
 NUMBERED_BY = {"verbs": "verb_base", "objects": "object_order"}
 """The option that says how a file numbers verbs or objects."""
 _OPTIONS = {
+    "hico-mat": {"part"},
+    "no-frills": {"part"},
     "vlm": {"coords", "boxes", "to_vocabulary", "synonyms", "explain_words", "scores"},
     "logits": {"activation", "lambda_", "threshold"},
 }
@@ -233,7 +235,7 @@ _NEARLY = {
     "[image_id hois]": "is a list of records; make a line of each: jq -c '.[]' FILE",
     "[person_box]": "is V-COCO's list of people without image_id; add to each the number of its COCO image",
     "[image_id category_id bbox]": "is COCO's list of detected boxes, which has no triplets; give the file of these",
-    "{images annotations}": "is COCO's annotations: boxes alone, without triplets; give the file that has them",
+    "{images annotations}": "is COCO's annotations without triplets (rel_annotations, rel_categories); give those",
 }
 """Files that are nearly in a format: the sign of each (as in `Format.signs`), and what the user is told."""
 _SIGN = re.compile(r"\[.*?]|{.*?}|\w+")

@@ -36,7 +36,8 @@ class NamedTruth:
     """A published annotation set. name: DATASET:PART. title: a description for people. url, checksum: those of its
     file. digest: eight hexadecimal digits that stand for its annotations (`records.fingerprint`), "" if they are not
     known. orders: the digests of the orders in which it lists the triplets of each class, the boxes of each label, and
-    (for Diag-HOI's code) all triplets. source: who publishes it. terms: its licence, as far as its publisher says."""
+    (for Diag-HOI's code) all triplets. source: who publishes it. terms: its licence, as far as its publisher says.
+    images: how many it has, 0 if that is not known."""
 
     name: str
     title: str
@@ -46,14 +47,15 @@ class NamedTruth:
     orders: tuple[str, ...] = ()
     source: str = "https://github.com/fredzzhang/hicodet"
     terms: str = "annotations: HICO-DET's authors, for research; this form of them: MIT (fredzzhang/hicodet)"
+    images: int = 0
 
 
 _ROWS = (
     NamedTruth("hico:test", "HICO-DET, 9,658 test images", f"{_HICODET}/instances_test2015.json",
         "sha256:cfeaefcc1e006a0d7d205dfba95ac6614341995d18613e016ae650d278757daa", "7cba1727",
-        ("4aacf01a", "29ccab97", "f7d73915")),
+        ("4aacf01a", "29ccab97", "f7d73915"), images=9_658),
     NamedTruth("hico:train", "HICO-DET, 37,633 training images", f"{_HICODET}/instances_train2015.json",
-        "git:f5ced6f83027ffa5e7eb58df12c0ece6ed346978"),
+        "git:f5ced6f83027ffa5e7eb58df12c0ece6ed346978", images=37_633),
 )  # fmt: skip
 NAMED: Mapping[str, NamedTruth] = rows_by_name("_ROWS (hoicli/converters/named.py)", ((row.name, row) for row in _ROWS))
 """The annotation sets that `hoicli data fetch` downloads."""

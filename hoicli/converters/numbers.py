@@ -59,7 +59,8 @@ def shorten_value(value: Any) -> str:
         return repr(value)
     if type(value) is str and value.isprintable() and value:
         return value[:60]
-    return f"a {type(value).__name__}"
+    name = type(value).__name__
+    return "an array" if name == "ndarray" else f"a {name}"
 
 
 def finite(value: Any, field: str) -> int | float:

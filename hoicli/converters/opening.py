@@ -20,7 +20,7 @@ import orjson
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import Progress
-from hoicli.io.opened_files import FIRST, MARK, NO_SUCH_FILE, file_kind, open_input, parts_of
+from hoicli.io.opened_files import FIRST, MARK, NO_SUCH_FILE, file_kind, is_early_pickle, open_input, parts_of
 from hoicli.io.streams import LONGEST_LINE, File, Input, Spool
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
@@ -104,7 +104,7 @@ def content(path: str) -> Content:
         kind = file_kind(path, head)
         if kind == "unknown":  # image ids, a pickle without a mark at its beginning, or a text in a format's own form
             is_id_list = head.translate(None, b" \t\r\n").isdigit()  # nothing but digits and white space
-            is_dump = not is_id_list and (_ends_as_pickle(path) or _is_known(path))
+            is_dump = not is_id_list and (is_early_pickle(head[:1], _last_byte(path)) or _is_known(path))
             return "dump" if is_dump else "unknown"
         if kind != "json-object":
             return "dump"
@@ -123,11 +123,11 @@ def content(path: str) -> Content:
     return "dump" if is_document else "lines"
 
 
-def _ends_as_pickle(path: str) -> bool:
-    """Return whether a file's last byte ends a pickle. Those of the first protocols have no mark at the beginning."""
+def _last_byte(path: str) -> bytes:
+    """Return the last byte of a file, none of an empty one."""
     with open(path, "rb") as stream:
         stream.seek(max(0, os.path.getsize(path) - 1))
-        return stream.read() == b"."
+        return stream.read()
 
 
 def _is_known(path: str) -> bool:

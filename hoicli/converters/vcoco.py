@@ -62,7 +62,7 @@ def read_annotations(source: Source, context: Context) -> Iterator[Record]:
     if vsrl is None or instances is None or len(split) > 1:
         problem = "give VSRL.json,INSTANCES.json,IDS.txt together (vcoco_test.json, instances_vcoco_all_2014.json, ids)"
         if vsrl is None and instances is not None:
-            problem = f"is COCO's annotations: boxes alone, without triplets; for V-COCO {problem}"
+            problem = f"is COCO's annotations without triplets (rel_annotations, rel_categories); for V-COCO {problem}"
         raise DataError(problem, place=source.name)
     actions, images = _actions(vsrl, context)
     if split:

@@ -16,7 +16,7 @@ import numpy as np
 from hoicli.evaluation.pairing import counterparts
 from hoicli.evaluation.slice_parts import object_area
 from hoicli.records.boxes import iou
-from hoicli.records.kit import Bools, Floats, Ints
+from hoicli.records.kit import Bools, Floats, Ints, median
 
 Columns = Sequence[Floats] | Floats
 """Boxes [4, N], or sizes (width, height) [2, N]."""
@@ -155,7 +155,7 @@ class BoxEvidence:
         if (
             not len(self.annotated)
             or fractions.sum() == self._exist.sum()
-            or np.median(self.annotated[:, 2:].max(axis=1)) <= IN_PIXELS
+            or median(self.annotated[:, 2:].max(axis=1)) <= IN_PIXELS
         ):
             fractions[:] = False
         return self._find_many(fractions, share=SOME, problem=IN_PARTS) or self._find_many(

@@ -16,7 +16,7 @@ from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import distinct, rows_of
 from hoicli.evaluation.slices import FILE
-from hoicli.evaluation.tally import Tally, are_many
+from hoicli.evaluation.tally import Tally
 from hoicli.io.messages import note
 from hoicli.records import caveats
 from hoicli.records.scenes import other_subjects
@@ -195,10 +195,15 @@ class Coverage:
             yield message
         if images and not numbers["triplets"]:
             yield "the predictions hold no triplet: nothing can be found"
+        if self.lowest < 0 >= self.highest and images >= ENOUGH_IMAGES:
+            reading = "right for logarithms of probabilities, wrong for distances and negated scores"
+            yield f"no score is above 0: {reading} (hoicli validate tells which)"
         if others := numbers["other subjects"]:
             people = _person_protocols(protocols)
             fate = f": not counted by {people}" if people else ""
             yield f"{others:,} {of_all} have a subject that is no {' or '.join(vocabulary.subjects)}{fate}"
+        if any(row.refuses & caveats.mask([caveats.PAIRS_ONLY]) for row in protocols) and truth.has_pairs_alone:
+            yield "every annotated action has an object, so both scenarios are the same: is this all the ground truth?"
         if numbers["no class"]:
             what = f"no {vocabulary.name} interaction (verb and object): ignored"
             yield f"{numbers['no class']:,} {of_all} are {what}"
@@ -211,10 +216,8 @@ class Coverage:
 def unpredicted_note(images: int, truth: GroundTruth) -> str:
     """Return the note that only so many images of the ground truth have predictions, "" if all have."""
     total = len(truth.scenes.image_ids)
-    unpredicted = total - images
-    advice = "; to leave them out, give the ground truth of the others" if are_many(unpredicted, total) else ""
-    problem = f"{unpredicted:,} of {total:,} ground-truth images have no predictions: their triplets are missed"
-    return f"{problem}{advice}" if unpredicted else ""
+    problem = f"{total - images:,} of {total:,} ground-truth images have no predictions: their triplets are missed"
+    return problem if images < total else ""
 
 
 def _compares_labels(row: Protocol) -> bool:

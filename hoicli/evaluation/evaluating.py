@@ -34,6 +34,7 @@ from hoicli.io.forks import fork_map
 from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import note
 from hoicli.io.streams import Line, Stream
+from hoicli.records.boxes import find_repeated
 from hoicli.records.columns import BATCH, read_columns
 from hoicli.records.group_lines import GroupLines
 from hoicli.records.intake import ErrorPolicy, ImageRegister
@@ -70,6 +71,10 @@ def read_truth(
         raise DataError(problem, place=stream.name, code="another-dataset")
     if classless:
         note(f"{classless} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
+    is_doubled = find_repeated(scenes, scenes.interaction, scenes.labels[scenes.subject]) & (scenes.interaction >= 0)
+    if doubled := int(is_doubled.sum()):
+        problem = "repeat another on the same two boxes: both count, and most protocols find only one"
+        note(f"{doubled:,} ground-truth triplets {problem} (hoicli validate names them)")
     return truth
 
 
@@ -321,15 +326,14 @@ def _match_stream_tallies(
     for view in matched_views:
         view.check_whole(truth, stream.unread, predictions.name)
     unlabelled = find_unlabelled_views({view.row: view.tally for view in matched_views}, named, predictions.name)
+    evaluated_views = [view for view in matched_views if view.row not in unlabelled]
     if truth is not None:
+        for view in evaluated_views:
+            view.add_missed(truth, requested.get(view.row.key, view.row))
         tell_absent(truth, [view.row for view in matched_views])
         for message in {unpredicted_note(len(view.tally.listed.image_ids), truth) for view in matched_views} - {""}:
             note(message)
-    for view in matched_views:
-        if view.row in unlabelled:
-            continue
-        if truth is not None:
-            view.add_missed(truth, requested.get(view.row.key, view.row))
+    for view in evaluated_views:
         view.check_counted(vocabulary, predictions.name, allowed=filters.allow_uncounted)
         yield view.tally, vocabulary, view.signed_settings()
 

@@ -14,7 +14,7 @@ from hoicli.evaluation.pairing import first_largest
 from hoicli.io.messages import note
 from hoicli.records.boxes import MOST_INVERTED, find_inverted
 from hoicli.records.columns import Images
-from hoicli.records.kit import Floats, Ints
+from hoicli.records.kit import Floats, Ints, median
 from hoicli.vocabulary.labels import Vocabulary
 
 SAMPLE = 100
@@ -128,7 +128,7 @@ class Fit:
         if self.inverted.count:
             self.inverted.report(name, shard=shard, cause=self.misfit_text(truth))
         problem = self.misfit_text(truth) if 0 < self.largest <= OVERSHOOT and not shard else ""
-        if problem and np.median(truth.boxes[:, 2:].max(axis=1)) > IN_PIXELS:
+        if problem and median(truth.boxes[:, 2:].max(axis=1)) > IN_PIXELS:
             raise _relative_box_error(problem, name)
 
     def doubt(self, truth: Images, vocabulary: Vocabulary) -> str:
@@ -151,7 +151,7 @@ def check_annotated(truth: Images, name: str) -> None:
     in_fractions = int(np.count_nonzero((largest > 0) & (largest <= OVERSHOOT)))
     if largest.max() <= OVERSHOOT:
         raise _relative_box_error(PARTS.removeprefix(", and "), name)  # PARTS is written as the end of a sentence
-    if in_fractions >= max(SOME * len(largest), ENOUGH_IMAGES) and np.median(largest) > IN_PIXELS:
+    if in_fractions >= max(SOME * len(largest), ENOUGH_IMAGES) and median(largest) > IN_PIXELS:
         note(f"{name}: the boxes of {in_fractions:,} of {len(largest):,} annotated images {IN_PARTS}")
 
 

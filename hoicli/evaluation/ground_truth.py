@@ -127,6 +127,17 @@ class GroundTruth:
         return 2 * int((self.scenes.interaction < 0).sum()) > len(self.scenes.interaction)
 
     @cached_property
+    def has_pairs_alone(self) -> bool:
+        """Whether every annotated action of V-COCO has an object, while many have none in the official files."""
+        scenes, pairs = self.scenes, self.vocabulary.interactions
+        verbs = np.array([self.vocabulary.verb_ids[verb] for verb, _ in pairs])
+        counted = scenes.interaction >= 0
+        # one number for each person and verb
+        action = scenes.subject[counted] * len(verbs) + verbs[scenes.interaction[counted]]
+        with_object = scenes.object[counted] >= 0
+        return bool(len(action)) and bool(np.isin(action[~with_object], action[with_object]).all())
+
+    @cached_property
     def total(self) -> int:
         """The sum of the hashes of all images' annotations, which identifies the ground truth (signatures have a digest
         of it). A sum, so that the order of images is no matter."""

@@ -172,11 +172,12 @@ class Grouping:
         image_id = str(record["image_id"])
         key = tuple(stated.values())
         if len(stated) == len(self._by):
-            if key in self._groups:
+            if key not in self._groups:
+                all_groups = _list_groups(self._groups.values())
+                problem = f"no group of the ground truth has {write_fields(stated)}; it has {all_groups}"
+                raise DataError(problem, place=line.place, field=self._by[0], code=UNKNOWN_IMAGE)
+            if key in self._groups_of_image.get(image_id, [key]):  # an unknown image is refused when it is read
                 return key, None
-            all_groups = _list_groups(self._groups.values())
-            problem = f"no group of the ground truth has {write_fields(stated)}; it has {all_groups}"
-            raise DataError(problem, place=line.place, field=self._by[0], code=UNKNOWN_IMAGE)
         truth_id, keys = self._locate_image(image_id, line)
         if not keys:
             problem = f"{unknown_image(image_id, self._groups_of_image)}; give the set it belongs to"

@@ -79,6 +79,12 @@ class Predictions(Stream):
         protocol = PROTOCOLS.get(str(record["protocol"]))
         return None if protocol is None else protocol.dataset
 
+    def refuse_another_dataset(self, dataset: str | None) -> Predictions:
+        """Return this stream. Raises `UsageError` for match records of another than the dataset named, if one is."""
+        if dataset in DATASETS and self.dataset not in (None, dataset):
+            raise UsageError(f"{arg('dataset', dataset)}: the matches are of {self.dataset}; leave it out")
+        return self
+
     def refuse_match_records(self, command: str) -> Predictions:
         """Return this stream, of prediction records. Raises `UsageError` if it has match records, which a command that
         needs the predictions themselves cannot use. command: its name in the message."""

@@ -94,12 +94,6 @@ class Annotated:
         return join_parts([interaction for _, _, interaction in self.parts], np.int64)
 
 
-def are_many(unpredicted: int, images: int) -> bool:
-    """Return whether more than a fifth of the images (ours) have no predictions: then only a part of them was
-    predicted, while in fewer a detector may have found nothing."""
-    return 5 * unpredicted > images
-
-
 class Tally:
     """Gathers the outcomes of all predictions under some protocols, then ranks the predictions once for all. Call
     `add_batch` (or `add`) for the batches in any order and `add_truth` once, then `results`."""
@@ -109,6 +103,7 @@ class Tally:
         self._protocols = list(protocols)
         matched = [protocol for protocol in protocols if not protocol.mean_of]
         self._classes = classes
+        self._ranked: dict[int, dict[bool, Ranked]] = {}  # rankings by the number of predictions, then by `by_verb`
         self.listed = Listed()
         self._codes = Growing(**{protocol.key: np.uint8 for protocol in matched})
         self._truth: dict[str, Annotated] = {protocol.key: Annotated() for protocol in matched}
@@ -166,13 +161,13 @@ class Tally:
         triplet, an index into image_ids; interaction [P]: its class."""
         self._truth[protocol].parts.append((image_ids, image, interaction))
 
-    def against(self, truth: GroundTruth, outcomes: Mapping[str, Outcomes]) -> Tally:
-        """Return a tally of the same predictions matched with another ground truth. outcomes: those of all predictions
-        by `Protocol.key`. Both tallies share the ranking of the predictions."""
+    def against(self, truth: GroundTruth, codes: Mapping[str, NDArray[np.uint8]]) -> Tally:
+        """Return a tally of the same predictions matched with another ground truth. codes: for each `Protocol.key` the
+        outcomes of all predictions, as in `add`. Both tallies share the ranking of the predictions."""
         other = copy(self)
-        other._codes = Growing(**dict.fromkeys(outcomes, np.uint8))
-        other._codes.add(**{name: outcome.code for name, outcome in outcomes.items()})
-        other._truth = {name: Annotated() for name in outcomes}
+        other._codes = Growing(**dict.fromkeys(codes, np.uint8))
+        other._codes.add(**codes)
+        other._truth = {name: Annotated() for name in codes}
         other.add_truth(truth)
         return other
 
@@ -198,12 +193,13 @@ class Tally:
         }
 
     def gap_note(self, protocol: Protocol) -> str:
-        """Return what rows say if many images with ground truth have no predictions (`are_many`), "" if not."""
+        """Return what rows say if more than a fifth of the images with ground truth have no predictions: then only a
+        part of them was predicted, while in fewer a detector may have found nothing (ours). "" if not."""
         annotated = self._truth[(protocol.mean_of or (protocol.key,))[0]]
         image_ids = list(annotated.images())
         with_truth = {image_ids[image] for image in distinct(annotated.image).tolist()}
         unpredicted = with_truth.difference(self.listed.predicted_images())
-        if not are_many(len(unpredicted), len(with_truth)):
+        if 5 * len(unpredicted) <= len(with_truth):
             return ""
         counted = f"{len(unpredicted):,} of {len(with_truth):,} images with ground truth"
         return f"{counted} have no predictions: their triplets are missed"
@@ -216,11 +212,8 @@ class Tally:
     def results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults]]:
         """Yield each protocol with its results for each class. A protocol that is the mean over several IoU thresholds
         (`mean_of` has the keys of those) has the mean of their results."""
-        rankings = self._rankings(vocabulary)
         matched = [protocol for protocol in self._protocols if not protocol.mean_of]
-        results_by_key = {
-            protocol.key: self._result(protocol, rankings[protocol.by_verb], vocabulary) for protocol in matched
-        }
+        results_by_key = {protocol.key: self._result(protocol, vocabulary) for protocol in matched}
         for protocol in self._protocols:
             at_thresholds = [results_by_key[key] for key in protocol.mean_of]
             yield protocol, ClassResults.mean(at_thresholds) if at_thresholds else results_by_key[protocol.key]
@@ -234,7 +227,6 @@ class Tally:
 
         index_of = {image_id: index for index, image_id in enumerate(image_ids)}
         images = places(self.listed.image_ids, index_of)[self.listed.image]
-        rankings = self._rankings(vocabulary)
         ranked_by_key: dict[str, tuple[ClassResults, RankedLists]] = {}  # of what means over thresholds are made
         has_means = any(protocol.mean_of for protocol in self._protocols)
         for protocol in self._protocols:
@@ -242,20 +234,20 @@ class Tally:
                 results, lists_of_views = zip(*(ranked_by_key[key] for key in protocol.mean_of), strict=True)
                 yield protocol, ClassResults.mean(results), AveragedLists.average(lists_of_views)
                 continue
-            rows, listed = self._counted_predictions(protocol, rankings[protocol.by_verb])
+            rows, listed = self._counted_predictions(protocol, vocabulary)
             annotated = self._truth[protocol.key]
             lists = RankedLists(
                 hit=listed.hit,
                 image=images[rows],
                 bounds=listed.bounds,
                 truth_image=places(annotated.images(), index_of)[annotated.image],
-                truth_class=classes_of(annotated.classes, vocabulary, protocol),
+                truth_class=classes_of(annotated.classes, vocabulary, by_verb=protocol.by_verb),
                 images=len(image_ids),
                 grid=protocol.grid,
                 cap=protocol.predictions_per_class,
                 score=listed.score,
             )
-            result = self._result(protocol, rankings[protocol.by_verb], vocabulary)
+            result = self._result(protocol, vocabulary)
             if has_means:
                 ranked_by_key[protocol.key] = result, lists
             yield protocol, result, lists
@@ -263,16 +255,15 @@ class Tally:
     def scored_results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults, ScoredLists]]:
         """Yield each protocol with its results for each class, and the scored predictions that they come from. Means
         over several thresholds are left out, as they have no ranking of their own."""
-        rankings = self._rankings(vocabulary)
         for protocol in self._protocols:
             if not protocol.mean_of:
-                ranking = rankings[protocol.by_verb]
-                _, lists = self._counted_predictions(protocol, ranking)
-                yield protocol, self._result(protocol, ranking, vocabulary), lists
+                _, lists = self._counted_predictions(protocol, vocabulary)
+                yield protocol, self._result(protocol, vocabulary), lists
 
-    def _counted_predictions(self, protocol: Protocol, ranking: Ranked) -> tuple[Ints, ScoredLists]:
+    def _counted_predictions(self, protocol: Protocol, vocabulary: Vocabulary) -> tuple[Ints, ScoredLists]:
         """Return the predictions that count under a protocol, class after class by descending score: their rows among
         all predictions, and their scores and hits."""
+        ranking = self.rank(vocabulary, by_verb=protocol.by_verb)
         code = self._codes[protocol.key][ranking.order]
         counted = code <= TRUE_POSITIVE  # false and true positives have the two smallest codes
         rows, bounds = ranking.order[counted], starts_of(counted)[ranking.bounds]
@@ -283,33 +274,33 @@ class Tally:
         """The ids of all images that have predictions or ground truth here, sorted."""
         return sorted(set(self.listed.image_ids).union(*(annotated.images() for annotated in self._truth.values())))
 
-    def _result(self, protocol: Protocol, ranking: Ranked, vocabulary: Vocabulary) -> ClassResults:
-        """Return a protocol's results for each class. ranking: all predictions ranked in the protocol's classes."""
-        annotated = classes_of(self._truth[protocol.key].classes, vocabulary, protocol)
+    def _result(self, protocol: Protocol, vocabulary: Vocabulary) -> ClassResults:
+        """Return a protocol's results for each class."""
+        ranking = self.rank(vocabulary, by_verb=protocol.by_verb)
+        annotated = classes_of(self._truth[protocol.key].classes, vocabulary, by_verb=protocol.by_verb)
         positives = np.bincount(annotated, minlength=len(ranking.bounds) - 1)
         code = self._codes[protocol.key][ranking.order]
         class_results = per_class(code, ranking.bounds, positives, protocol)
         return ClassResults(*class_results, positives, classes_in_mean(positives, vocabulary, protocol))
 
-    def _rankings(self, vocabulary: Vocabulary) -> dict[bool, Ranked]:
-        """Return the rankings of all predictions that the protocols need: under True the one whose classes are verbs
-        (`Protocol.by_verb`), under False the one whose classes are interactions."""
-        rankings: dict[bool, Ranked] = {}
-        for protocol in self._protocols:
-            if protocol.by_verb not in rankings:
-                classes = classes_of(self.listed.interaction, vocabulary, protocol)
-                class_count = len(vocabulary.verbs) if protocol.by_verb else self._classes
-                rankings[protocol.by_verb] = self.listed.rank_by_class(classes, class_count)
-        return rankings
+    def rank(self, vocabulary: Vocabulary, *, by_verb: bool = False) -> Ranked:
+        """Return the ranking of all predictions by interaction, or by verb (`Protocol.by_verb`). It is kept, also for
+        other tallies of the same predictions (`against`)."""
+        rankings = self._ranked.setdefault(len(self.listed), {})  # with more predictions there are others
+        if by_verb not in rankings:
+            classes = classes_of(self.listed.interaction, vocabulary, by_verb=by_verb)
+            class_count = len(vocabulary.verbs) if by_verb else self._classes
+            rankings[by_verb] = self.listed.rank_by_class(classes, class_count)
+        return rankings[by_verb]
 
 
 Numbers = TypeVar("Numbers", bound="NDArray[np.signedinteger[Any]]")
 
 
-def classes_of(interaction: Numbers, vocabulary: Vocabulary, protocol: Protocol) -> Numbers:
-    """Return the class under a protocol of each interaction in an array: the interaction itself, or its verb if the
-    protocol ranks verbs; -1 stays -1 (no class)."""
-    if not protocol.by_verb:
+def classes_of(interaction: Numbers, vocabulary: Vocabulary, *, by_verb: bool) -> Numbers:
+    """Return the class of each interaction in an array: the interaction itself, or its verb if a protocol ranks verbs
+    (`Protocol.by_verb`); -1 stays -1 (no class)."""
+    if not by_verb:
         return interaction
     verbs = [vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions]
     verb_classes: Numbers = np.array([*verbs, -1], dtype=interaction.dtype)[interaction]  # -1 finds the last, -1

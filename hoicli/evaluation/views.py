@@ -136,11 +136,13 @@ class Views:
             raise UsageError(f"{arg('iou')}: {whole_image[0]} {problem}")
         for slice_ in self.of_data:
             if without := [protocol.name for protocol in protocols if not slice_applies(slice_, protocol)]:
-                problem = (
-                    f"{arg('slice', slice_.name)}: {', '.join(without)} go by the person first, and may need no object"
-                )
+                reason = "go by the person first, and may need no object"
+                instead = "people, pairs, verb, a file, or protocol vcoco-qpic"
+                if whole_image:
+                    reason, instead = "go by whole images, without boxes", "people, pairs, verb, object or a file"
+                problem = f"{arg('slice', slice_.name)}: {', '.join(without)} {reason}"
                 if named is None or any(name in named for name in without):
-                    raise UsageError(f"{problem}; use people, pairs, verb, a file, or protocol vcoco-qpic")
+                    raise UsageError(f"{problem}; use {instead}")
                 note(f"left out: {problem}")
         counting_absent = [protocol.name for protocol in protocols if not protocol.only_annotated_classes]
         if self.of_data and counting_absent:
@@ -164,8 +166,9 @@ class Views:
 
 def slice_applies(slice_: Slice, protocol: Protocol) -> bool:
     """Return whether a slice applies to a protocol. A slice of triplets sorts predictions by both of their boxes, but
-    person-first protocols (V-COCO's official ones) match people, who may act without any object box."""
-    return slice_.of != TRIPLETS or not protocol.person_first
+    person-first protocols (V-COCO's official ones) match people, who may act without any object box, and some classify
+    whole images."""
+    return slice_.of != TRIPLETS or not (protocol.person_first or protocol.whole_image)
 
 
 ALONE = Views()

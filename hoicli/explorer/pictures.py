@@ -75,7 +75,7 @@ def images_of(
         path, ending, turned[number], stored = _picture(Path(folder or ""), name)
         size = facts[image_id]["width"], facts[image_id]["height"]
         if stored and (wrong := misfit(None if None in size else size, facts[image_id]["boxes"], stored)):
-            raise DataError(f"{wrong}; give the right image or correct the record", place=name, field="width")
+            raise DataError(f"{wrong}; give the right image or correct the record", place=str(path), field="width")
         if path is None:
             missing.append(short(name or f"{image_id}, without file_name"))
         else:

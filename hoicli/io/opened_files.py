@@ -166,6 +166,12 @@ def file_kind(path: str, first: bytes) -> str:
     return kinds.get(first.lstrip(MARK + b" \t\r\n")[:1], "unknown")
 
 
+def is_early_pickle(first: bytes, last: bytes) -> bool:
+    """Return whether the first and the last byte of a file are those of a pickle by the first protocols, which have no
+    mark: it begins a container or names a class, and ends, as all do, with a full stop."""
+    return first in (b"(", b")", b"]", b"}", b"c") and last == b"."
+
+
 def name_foreign_file(head: bytes) -> str | None:
     """Return a message that says what a file is and what to do with it, if hoicli cannot read such files; else None.
     head: the file's first HEAD bytes. `open_input` calls it, so all readers give the same message."""

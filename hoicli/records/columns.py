@@ -106,8 +106,10 @@ def require(passed: bool | np.bool_) -> None:
 
 
 def check_types(values: Iterable[Any], *allowed: type) -> None:
-    """Raise `ValueError` unless each value has an `allowed` type, and no subclass: true is not an integer."""
-    require(set(map(type, values)) <= set(allowed))
+    """Raise `ValueError` unless each value has an `allowed` type, the first of which is the usual one, and no subclass:
+    true is not an integer."""
+    types = list(map(type, values))
+    require(types.count(allowed[0]) == len(types) or set(types) <= set(allowed))
 
 
 def image_ids(values: list[Any]) -> list[str]:
@@ -132,8 +134,8 @@ def indices(values: list[Any], limit: Ints, *, nulls: bool = False) -> Ints:
     check_types(values, int, *((type(None),) if nulls else ()))
     missing = values.count(None) if nulls else 0
     column = integers([-1 if value is None else value for value in values] if missing else values)
-    # only the missing ones, which are -1 now, may be out of range
-    require(np.count_nonzero((column < 0) | (column >= limit)) == missing)
+    # only the missing ones may be out of range: they are -1 now, which as an unsigned number is beyond every limit
+    require(np.count_nonzero(column.view(np.uint64) >= limit.view(np.uint64)) == missing)
     return column
 
 
@@ -243,10 +245,13 @@ def raw_images(
     hasher = ImageHasher() if truth else None
     for line in lines:  # only one parsed record is in memory at a time
         record = orjson.loads(line.data)
-        if type(line) is Line:  # of a file, and not made by hoicli itself
-            require(repeated_key(line.data, record) is None)
         boxes, box_names, hois = record["boxes"], record["labels"], record["hois"]
         require(type(boxes) is type(box_names) is type(hois) is list and len(boxes) == len(box_names))
+        key_count = sum(map(len, hois))
+        if type(line) is Line:  # of a file, and not made by hoicli itself
+            colons = np.count_nonzero(np.frombuffer(line.data, dtype=np.uint8) == ord(":"))
+            # as many colons as keys: none occurs twice, as `repeated_key` says
+            require(colons == len(record) + key_count or repeated_key(line.data, record) is None)
         ids.append(record["image_id"])
         box_counts.append(len(boxes))
         hoi_counts.append(len(hois))
@@ -257,11 +262,16 @@ def raw_images(
         subject += map(_SUBJECT, hois)
         objects += map(_OBJECT, hois)
         verbs += map(_VERB, hois) if verb is None else map(verb, map(_VERB, hois))
-        score += map(dict.get, hois, repeat("score")) if may_lack_score else map(_SCORE, hois)
+        scores_of_hois = list(map(dict.get, hois, repeat("score")) if may_lack_score else map(_SCORE, hois))
+        score += scores_of_hois
         for key, values in image_fields.items():
             values.append(record.get(key))
+        # without further keys, no triplet has one of `of_hoi`
+        has_further = key_count > 4 * len(hois) - (scores_of_hois.count(None) if may_lack_score else 0)
         for key, default in of_hoi.items():
-            triplet_fields[key] += map(dict.get, hois, repeat(key), repeat(default))
+            triplet_fields[key] += (
+                map(dict.get, hois, repeat(key), repeat(default)) if has_further else repeat(default, len(hois))
+            )
         if hasher is not None:
             hasher.add(record)
         if check is not None:
@@ -299,8 +309,7 @@ def _box_rows(
 
     subject, objects: [T] indices of boxes in the triplet's own record; nulls: whether an object may be None. box_start,
     hoi_start: [N + 1] where each record's begin."""
-    image_of_hoi = runs_of(hoi_start)
-    first_box, box_limit = box_start[image_of_hoi], np.diff(box_start)[image_of_hoi]
+    first_box, box_limit = (np.repeat(column, np.diff(hoi_start)) for column in (box_start[:-1], np.diff(box_start)))
     object_in_record = indices(objects, box_limit, nulls=nulls)
     object_rows: Ints = np.where(object_in_record < 0, NO_BOX, object_in_record + first_box)
     return indices(subject, box_limit) + first_box, object_rows

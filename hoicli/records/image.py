@@ -99,8 +99,8 @@ def score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield a problem for each score in a ground-truth record, since triplets with scores are predictions."""
     for index, hoi in _hois(record):
         if hoi.get("score") is not None:
-            text = "ground truth has no scores, so these are predictions; give the ground truth with"
-            yield Problem(f"hois[{index}].score", f"{text} {arg('gt')} (swapped?)")
+            text = "ground truth has no scores, so these are predictions; give the ground truth here (swapped?)"
+            yield Problem(f"hois[{index}].score", text)
 
 
 def _hois(record: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -157,7 +157,9 @@ def unknown_image(image_id: str, known_ids: Container[str]) -> str:
         if (in_form := normalize(form, image_id)) in known_ids:
             written = f"{ascii(image_id)[1:-1]} and {ascii(in_form)[1:-1]}"
             return f"{image_id!r} is in the ground truth in Unicode's form {form} ({written}), which is another name"
-    example = next(iter(known_ids), None) if isinstance(known_ids, Iterable) else None
+    rewritten = (str(rewrite(image_id)) for rewrite in ID_RULES.values())
+    any_id = next(iter(known_ids), None) if isinstance(known_ids, Iterable) else None
+    example = next((other for other in rewritten if other in known_ids), any_id)
     as_there = "" if example is None else f" (which names images as {example!r})"
     return f"{image_id!r} is not in the ground truth{as_there}"
 

@@ -93,6 +93,12 @@ def find(ascending: Ints, values: Ints) -> tuple[Ints, Bools]:
     return position, ascending[position] == values
 
 
+def median(values: Floats) -> float:
+    """Return the median, NaN of no values, as `np.median` (whose first call imports masked arrays)."""
+    middle = [(len(values) - 1) // 2, len(values) // 2]
+    return float(np.partition(values, middle)[middle].mean()) if len(values) else np.nan
+
+
 def among(values: Ints, members: Iterable[int]) -> Bools:
     """Return [M] a mask of the values that are `members`, as `np.isin` (whose first call is slow)."""
     _, is_member = find(np.array(sorted(members), dtype=np.int64), values)

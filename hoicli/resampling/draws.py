@@ -39,19 +39,22 @@ class Resampling:
     @classmethod
     def from_options(cls, rounds: int, seed: int, *, or_none: bool = False) -> Resampling:
         """Return the resampling that a command's options ask for. or_none: whether 0 rounds are allowed, for none.
-        Raises `UsageError` for a number of rounds, or a seed, that makes no sense."""
+        Raises `UsageError` for a number of rounds, or a seed, that makes no sense, and for a seed of no rounds."""
         if not (or_none and rounds == 0) and not 2 <= rounds <= MOST_ROUNDS:
             raise UsageError(
                 f"{arg('bootstrap', rounds)}: give a number of rounds from 2 to {MOST_ROUNDS:,}; 1000 is usual"
             )
+        if seed and not rounds:
+            raise UsageError(f"{arg('seed', seed)}: goes with {arg('bootstrap', like='N')}")
         if seed < 0:
             raise UsageError(f"{arg('seed', seed)}: give a whole number of at least 0")
         return cls(rounds, seed)
 
     @classmethod
     def from_rounds(cls, rounds: int | None, seed: int) -> Resampling | None:
-        """Return what `from_options` does; None if `rounds` is None."""
-        return None if rounds is None else cls.from_options(rounds, seed)
+        """Return what `from_options` does; None if `rounds` is None, when there is nothing to seed."""
+        resampling = cls.from_options(rounds or 0, seed, or_none=rounds is None)
+        return resampling if resampling.rounds else None
 
     def signature(self) -> dict[str, str]:
         """Return the settings, key to text, for the signatures of rows with an interval; {} without rounds."""

@@ -132,15 +132,15 @@ def _is_map_by(*protocols: str) -> Callable[[Row], bool]:
 LAYOUTS: Mapping[str, Layout] = {
     layout.name: layout
     for layout in (
-        Layout("robust", "clean, MRI, CRI and what is lost",
+        Layout("robust", "of hoicli robust: clean, MRI, CRI and what is lost",
                _column_by_metric("robust", lambda _: True), lambda row: row["metric"] == "mri"),
-        Layout("shoe", "SHOE's mAP, mF1 and miss rates, beside mAP",
+        Layout("shoe", "of hoicli shoe-eval: SHOE's mAP, mF1 and miss rates, beside mAP",
                _column_by_metric("shoe-eval", lambda row: row.get("protocol") == "shoe"),
                lambda row: row.get("protocol") == "shoe"),
-        Layout("pairs", "pairs: how many, recall, precision, negative AP, interaction mAP",
+        Layout("pairs", "of hoicli pairstats: how many pairs, recall, precision, negative AP, interaction mAP",
                _column_by_metric("pairstats", lambda row: "oracle" not in row),
                lambda row: row["metric"] == "pair_recall", ("nms", "det_threshold"), n=True),
-        Layout("diagnose", "mAP, and what repairing each error gains",
+        Layout("diagnose", "of hoicli diagnose: mAP, and what repairing each error gains",
                _diagnose, lambda row: row["metric"] == "delta_mAP", n=True),
         Layout("vcoco", "AP role in scenario 1 and 2", lambda _: _VCOCO, _is_map_by("vcoco-s1", "vcoco-s2")),
         Layout("swig", "non-rare, rare, unseen, full", lambda _: _SWIG, _is_map_by("swig")),

@@ -48,9 +48,11 @@ def chosen_format(name: str, output: str, *, piped: str = "jsonl") -> str:
 def shown_notation(notation: str, output: str) -> str:
     """Return the notation to write in: TERMINAL in place of "table" where the output is stdout ("-") and this is a
     terminal, or gets colours all the same; `notation` unchanged elsewhere."""
-    from hoicli.tables.plain_text import wants_colours
+    if notation != "table" or output != "-":
+        return notation
+    from hoicli.tables.plain_text import wants_colours  # not for JSONL, which is written without waiting for it
 
-    return TERMINAL if notation == "table" and output == "-" and (sys.stdout.isatty() or wants_colours()) else notation
+    return TERMINAL if sys.stdout.isatty() or wants_colours() else notation
 
 
 LINES = "records are written as JSONL, one a line; end the name in .jsonl"

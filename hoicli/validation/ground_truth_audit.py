@@ -25,7 +25,7 @@ from hoicli.evaluation.tally import Tally
 from hoicli.io.forks import shared_out
 from hoicli.io.memory import no_garbage_collection
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import distinct, rank_by_id
+from hoicli.records.kit import Ints, distinct, rank_by_id
 from hoicli.records.reading import concatenate, read_scenes
 from hoicli.records.result_rows import Row, also_signed, result_row, row_ends, settings_of
 from hoicli.records.scenes import Scenes
@@ -179,22 +179,21 @@ class Audit:
         }
         for kind in KINDS if self.opinions else (DUPLICATE,):
             common_keys = row_ends(self.protocol.name, self._tags, self.settings(kind)) | {"note": NOTE}
-            count, images = self._size(kind)
-            numbers = {"value": count, "n": images, "unit": "candidates"}
+            images = self._images(kind)
+            count = len(images)
+            numbers = {"value": count, "n": len(distinct(images)), "unit": "candidates"}
             yield result_row("candidates", subset="full", kind=kind, **numbers, **common_keys)
             for rank, row in enumerate(row_makers[kind](count if top is None else min(top, count)), start=1):
                 yield result_row("candidate", subset="full", kind=kind, rank=rank, **row, unit="ratio", **common_keys)
 
-    def _size(self, kind: str) -> tuple[int, int]:
-        """Return how many candidates of a kind there are, and how many images have any."""
+    def _images(self, kind: str) -> Ints:
+        """Return the image of each candidate of a kind, as a row of the ground truth."""
         scenes = self.truth.scenes
         if kind == DUPLICATE:
-            image = scenes.image_of_box[self.duplicates.first]
-        elif kind == MISSING:
-            image = self.missing.predictions.image
-        else:
-            image = scenes.image_of_hoi[self.contradicted.evidence.truth]
-        return len(image), len(distinct(image))
+            return scenes.image_of_box[self.duplicates.first]
+        if kind == MISSING:
+            return self.missing.predictions.image
+        return scenes.image_of_hoi[self.contradicted.evidence.truth]
 
     def _duplicate_rows(self, count: int) -> Iterator[Row]:
         """Yield the keys of the rows of the first `count` near-duplicates, by descending IoU: the two boxes, their IoU
@@ -320,10 +319,14 @@ class Audit:
     def _changed_means(self, name: str) -> list[list[Row]]:
         """Return, model by model, the rows of the mAP on a changed ground truth. name: one of the CHANGES."""
         truth = GroundTruth(self.change_truth(CHANGES[name]), self._vocabulary, self.truth.name)
+        is_changed = np.zeros(len(truth.scenes.image_ids), dtype=bool)  # the other images keep their outcomes
+        for kind in CHANGES[name]:
+            is_changed[self._images(kind)] = True
         tallies = []
         for opinion in self.opinions:
-            outcomes = Batch(opinion.scenes, truth).match(self.protocol, self.filters)
-            tallies.append(opinion.tally.against(truth, {self.protocol.key: outcomes}))
+            code, rows = opinion.outcomes.code.copy(), np.flatnonzero(is_changed[opinion.batch.image_of_hoi])
+            code[rows] = Batch(opinion.scenes.only(rows), truth).match(self.protocol, self.filters).code
+            tallies.append(opinion.tally.against(truth, {self.protocol.key: code}))
         return self._mean_rows(tallies, name, CHANGES[name])
 
     def _mean_rows(self, tallies: Sequence[Tally], name: str, kinds: Sequence[str]) -> list[list[Row]]:

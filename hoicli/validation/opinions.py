@@ -77,7 +77,7 @@ class Opinion:
     @cached_property
     def _ranking(self) -> tuple[Ranked, Ints]:
         """The predictions ranked by class and descending score; and of each the number of its run of equal scores."""
-        ranked = self.tally.listed.rank_by_class(self.scenes.interaction, len(self.batch.truth.vocabulary.interactions))
+        ranked = self.tally.rank(self.batch.truth.vocabulary)
         class_, score = self.scenes.interaction[ranked.order], self.scenes.score[ranked.order]
         starts_run = (class_[1:] != class_[:-1]) | (score[1:] != score[:-1])
         return ranked, starts_of(starts_run)[: len(score)]

@@ -258,6 +258,8 @@ class Vocabulary:
         if split_name not in self.unseen:
             known_splits = ", ".join(self.unseen) or "no zero-shot splits"
             letters = lower_name.replace("_", "").replace("-", "")  # INP-CC prints nonrare
+            alias = next((alias for alias in self.split_aliases if alias.replace("-", "") == letters), "")
+            known_splits += f"; did you mean {alias}?" if alias else ""
             subset = next((group for group in self.groups if group.replace("_", "") == letters), "")
             subset_hint = f"; {name} is no split but a subset, and has rows anyway" if subset else ""
             if f"{subset}_first" in self.unseen:

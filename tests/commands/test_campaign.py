@@ -120,7 +120,10 @@ CAMPAIGNS = {
     ),
     "shoe-eval": Campaign(
         ONE,
-        ("--sim lexical", "--sim wordnet --per-class", "--sim lexical --min-rank 0.5 --filter-map", "--sim exact"),
+        (
+            *("--sim lexical", "--sim wordnet --per-class", "--sim lexical --min-rank 0.5 --filter-map", "--sim exact"),
+            "--sim lexical --bootstrap 5",
+        ),
         {"sim": SIMILARITIES, "bootstrap": ("5", "6"), "seed": ("1", "2"), "delta": ("0.5", "0.5000001", "0.5,0.7")},
         orders=ORDERS,
     ),
@@ -141,9 +144,9 @@ CAMPAIGNS = {
         ("--questions scene.json", "--questions scene.json --bootstrap 5"),
         {"bootstrap": ("5", "6"), "seed": ("1", "2")},
     ),
-    "vlm-eval ground": Campaign(("grounded.json",), ("--task ground",)),
+    "vlm-eval ground": Campaign(("grounded.json",), ("--task ground --bootstrap 5", "--task ground")),
     "vlm-eval refer": Campaign(
-        ("referred.json",), ("--task refer --sim lexical", "--task refer"), {"sim": SIMILARITIES}
+        ("referred.json",), ("--task refer --sim lexical --bootstrap 5", "--task refer"), {"sim": SIMILARITIES}
     ),
     "eval vcoco": Campaign(VCOCO, ("", "--boxes", "--per-class"), LIMITS),
     "diagnose vcoco": Campaign(VCOCO, ("--per-class", "--independent"), LIMITS),
@@ -294,7 +297,7 @@ def test_one_signature_has_one_value(hoicli: Hoicli, tmp_path: Path, monkeypatch
     vary_options(told, hoicli, name, contexts[:1])
     vary_orders(told, hoicli, name, contexts[:1], made, random.Random(name))
     assert told.faults == []
-    assert told.met > 15
+    assert told.met > 5
 
 
 @pytest.mark.long

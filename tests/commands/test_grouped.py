@@ -251,6 +251,11 @@ def test_errors(hoicli: Hoicli, tmp_path: Path) -> None:
     )
     written(preds, [without(predictions[0], "corruption") | {"severity": 2}, *predictions[1:]])
     assert message() == "preds.jsonl:1: severity: severity=2, but its image is in corruption=clean severity=0"
+    written(preds, [predictions[0] | {"corruption": "jpeg", "severity": 2}, *predictions[1:]])
+    other_truth = [record for record in truth if record["image_id"] != predictions[0]["image_id"] or record is truth[0]]
+    written(gt, other_truth)
+    assert "corruption=jpeg severity=2, but its image is in corruption=clean severity=0" in message()
+    written(gt, truth)
     written(preds, [*predictions, predictions[3]])
     assert f"preds.jsonl:{len(predictions) + 1}: image_id: image" in message()
     assert "preds.jsonl:4 already" in message()

@@ -187,6 +187,11 @@ def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content:
         (("eval", "--protocol", "hoco,upt,x"), "hoicli: --protocol: unknown 'hoco', 'x'; choose from all,"),
         (("eval", "--split", "rare_last"), "hoicli: --split rare_last: hico has uc0, uc1,"),
         (
+            ("eval", "--split", "rfuc"),
+            "hoicli: --split rfuc: hico has uc0, uc1, uc2, uc3, uc4, rare_first, "
+            "non_rare_first, unseen_object, unseen_verb, unseen_action; did you mean rf-uc?",
+        ),
+        (
             ("eval", "--split", "rare"),
             "hoicli: --split rare: hico has uc0, uc1, uc2, uc3, uc4, rare_first, non_rare_first, unseen_object, "
             "unseen_verb, unseen_action; rare is no split but a subset, and has rows anyway (the split is "
@@ -248,7 +253,7 @@ def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
 def test_predictions_given_as_ground_truth(hoicli: Hoicli, command: tuple[object, ...]) -> None:
     """Every detector would find itself: mAP 100."""
     result = hoicli(*command, "--gt", PREDICTIONS, PREDICTIONS)
-    problem = "ground truth has no scores, so these are predictions; give the ground truth with --gt (swapped?)"
+    problem = "ground truth has no scores, so these are predictions; give the ground truth here (swapped?)"
     text = f"{PREDICTIONS}:1: hois[0].score: {problem}"
     assert (result.code, result.err) == (1, f"{text}\n")
     stopped = json.dumps({"error": f"match stopped: {text}"}, separators=(",", ":")) + "\n"

@@ -180,7 +180,7 @@ def test_numbers_that_are_none(text: str, problem: str) -> None:
     [
         ((*DATASETS["hico"], "1/2/3/4"), "no protocol has these subsets (hico: full, rare, non_rare; "),
         ((*DATASETS["hico"], "unseen=3"), "no protocol has these subsets"),
-        ((*DATASETS["hico"][:2], PREDICTIONS), "is no number as papers print it"),
+        ((*DATASETS["hico"][:2], PREDICTIONS), "claim: give the numbers after the predictions"),
         ((PREDICTIONS, "3"), "claim: give the ground truth with --gt FILE"),
         ((*DATASETS["hico"], "3", "--nms", "2"), "--nms 2: the threshold is an overlap, between 0 and 1"),
         ((*DATASETS["hico"], "3", "--top-k", "x"), "--top-k x: 'x' is no whole number"),

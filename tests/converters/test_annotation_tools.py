@@ -225,6 +225,13 @@ def test_the_fixture_converts_to_the_records(hoicli: Hoicli) -> None:
         assert (result.code, result.out) == (0, GT.read_text())
 
 
+def test_further_fields_of_images_are_kept(hoicli: Hoicli, tmp_path: Path) -> None:
+    content = json.loads(FILE.read_text())
+    content["images"][0] |= {"camera": "north", "night": True, "tags": ["a"]}
+    first = json.loads(hoicli("convert", saved(tmp_path / "coco.json", json.dumps(content))).out.splitlines()[0])
+    assert (first["camera"], first["night"], "tags" in first, "file_name" in first) == ("north", True, False, True)
+
+
 @pytest.mark.parametrize("path", [GT, PREDICTIONS], ids=["ground truth", "predictions"])
 @pytest.mark.parametrize("options", [(), ("--dataset", DATASET)], ids=["any names", "of a dataset"])
 def test_there_and_back(hoicli: Hoicli, tmp_path: Path, path: Path, options: tuple[object, ...]) -> None:

@@ -60,6 +60,7 @@ def records(*paths: Path, opening: Opening | None = None) -> list[Line]:
         (b"{'image_id': 1}\n", "lines"),
         (b"hello\n", "unknown"),
         (b"17\n18\n", "unknown"),
+        (b"a_12\na_13.", "unknown"),
     ],
 )
 def test_first_bytes_tell(tmp_path: Path, data: bytes, expected: str) -> None:

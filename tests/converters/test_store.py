@@ -34,7 +34,7 @@ def test_a_set_that_was_added_is_ground_truth_everywhere(hoicli: Hoicli, folder:
     added = hoicli("data", "add", "hico:test", GT)
     path = folder / "hico" / "test.jsonl"
     assert added.out.strip() == str(path)
-    assert added.err.endswith("hoicli: hico:test: 8 images, gt:5e0e30fe\n")
+    assert added.err.endswith("hoicli: hico:test: 8 images, gt:5e0e30fe; the published set has 9,658 images\n")
     assert records_of(hoicli("data", "list"))[0]["path"] == str(path)
     for command in (["eval", "--protocol", "hico"], ["match"], ["diagnose"], ["pairstats"], ["validate"]):
         by_name = hoicli(*command, "--gt", "hico:test", PREDICTIONS)

@@ -210,6 +210,12 @@ def test_no_frills_without_an_image_of_the_part(hoicli: Hoicli, tmp_path: Path) 
     assert f"none of its {len(items)} images is of the train split (image_path_postfix); see --part test" in result.err
 
 
+def test_a_part_is_asked_of_formats_that_have_parts(hoicli: Hoicli) -> None:
+    refused = hoicli("convert", "--part", "train", GT)
+    assert (refused.code, refused.out) == (2, "")
+    assert "--part train is not for records, but for hico-mat, no-frills" in refused.err
+
+
 def test_no_frills_splits(hoicli: Hoicli, tmp_path: Path) -> None:
     path = FOREIGN / "anno_list.json"
     test, train = hoicli("convert", path), hoicli("convert", path, "--part", "train")

@@ -120,6 +120,8 @@ def test_boxes_are_not_asked_of_whole_images(hoicli: Hoicli, images: tuple[str, 
         assert (refused.code, "labels or scores of whole images, without boxes" in refused.err) == (1, True), command
     said = refusal(hoicli("eval", "--iou", "0.5", "--protocol", "hico-image", "--gt", *images), 2)
     assert "hico-image classifies whole images" in said
+    sliced = refusal(hoicli("eval", "--slice", "objects", "--protocol", "hico-image", "--gt", *images), 2)
+    assert "hico-image go by whole images, without boxes; use people" in sliced
     refused = hoicli("match", "--protocol", "hico-image", "--gt", *images)
     assert (refused.code, "whole images, without boxes to match" in refused.err) == (2, True)
 

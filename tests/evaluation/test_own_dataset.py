@@ -158,6 +158,9 @@ def test_a_dump_with_numbers_of_its_own(hoicli: Hoicli, tmp_path: Path) -> None:
     content = json.loads(SITE.read_text())
     silent.write_text(json.dumps({key: value for key, value in content.items() if key != "numbering"}))
     refusal(hoicli("convert", "--dataset", silent, RESULTS))
+    numbered = saved(tmp_path / "results.json", RESULTS.read_text().replace('"category_id": 4', '"category_id": 40'))
+    said = refusal(hoicli("convert", "--dataset", silent, numbered))
+    assert "is none of site's 7 objects (coco): say what a number means in its numbering.objects" in said
     said = refusal(hoicli("convert", "--dataset", silent, "--from", "ppdm", RESULTS))
     assert "numbers objects by COCO's ids, which site does not have: say what a number means in its" in said
     refusal(hoicli("convert", "--dataset", SITE, FIXTURES / "foreign/cdn.json"))

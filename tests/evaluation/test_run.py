@@ -94,6 +94,7 @@ def matches(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("--iou", "0.5:0.75:0.25"), "--iou 0.5:0.75:0.25: a mean over thresholds needs the predictions, with --gt"),
         (("--iou", "0.75", "--slice", "people"), "--iou 0.75 --slice people: the matches of hico"),
         (("--slice", "people"), "the matches of hico have only --iou 0.5 or --iou 0.75: ask for one, or match"),
+        (("--dataset", "vcoco"), "--dataset vcoco: the matches are of hico; leave it out"),
     ],
 )
 def test_what_a_match_stream_cannot_say(options: tuple[str, ...], message: str, matches: Path, hoicli: Hoicli) -> None:
@@ -128,6 +129,19 @@ def test_scores_that_rank_nothing_are_asked_about(hoicli: Hoicli, tmp_path: Path
     assert "are these scores?" not in hoicli("eval", "--boxes", "--gt", GT, written(path, records)).err
     records[-1]["hois"][0]["score"] = 0.4
     assert "are these scores?" not in hoicli("eval", "--gt", GT, written(path, records)).err
+
+
+def test_what_eval_sees_of_the_faults_that_validate_finds(hoicli: Hoicli, tmp_path: Path) -> None:
+    truth, predictions = ([json.loads(line) for line in path.read_text().splitlines()] for path in (GT, PREDICTIONS))
+    truth[0]["hois"].append(truth[0]["hois"][0])
+    for hoi in (hoi for record in predictions for hoi in record["hois"]):
+        hoi["score"] = -hoi["score"]
+    doubled, negated = written(tmp_path / "gt.jsonl", truth), written(tmp_path / "preds.jsonl", predictions)
+    said = hoicli("eval", "--gt", doubled, negated).err
+    assert "hoicli: 1 ground-truth triplets repeat another on the same two boxes: both count, and most" in said
+    assert "hoicli: no score is above 0: right for logarithms of probabilities, wrong for distances" in said
+    said = hoicli("eval", "--gt", GT, PREDICTIONS).err
+    assert not any(words in said for words in ("repeat another", "no score is above"))
 
 
 def test_classes_without_ground_truth_are_said_where_most_of_a_mean_have_none(hoicli: Hoicli) -> None:

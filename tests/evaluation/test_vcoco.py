@@ -258,6 +258,16 @@ def test_the_rows_of_eval(hoicli: Hoicli, tmp_path: Path) -> None:
     ]
 
 
+def test_ground_truth_of_pairs_alone_is_asked_about(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Both scenarios are one number then; the caveat `pairs_only`, which refuses it, may be missing."""
+    whole = records(TRUTH)
+    pairs = [{**record, "hois": [hoi for hoi in record["hois"] if hoi["object"] is not None]} for record in whole]
+    for truth, is_asked in ((whole, False), (pairs, True)):
+        path = written(tmp_path / "gt.jsonl", truth)
+        said = hoicli("eval", "--dataset", "vcoco", "--gt", path, FIXTURES / "vcoco/predictions.jsonl").err
+        assert ("every annotated action has an object, so both scenarios are the same" in said) == is_asked
+
+
 def test_classes_without_ground_truth_are_named(hoicli: Hoicli, tmp_path: Path) -> None:
     every = [said(0, f"{verb}_{role}" if role else verb) for verb, role in VCOCO.interactions if verb != "read"]
     truth = written(tmp_path / "gt.jsonl", [image([PERSON], ["person"], every)])

@@ -72,7 +72,7 @@ def test_rows_say_that_many_images_have_no_predictions(hoicli: Hoicli, tmp_path:
     compared = ("compare", "--no-errors", part, PREDICTIONS)
     for call in (("eval", part), ("eval", matches), ("claim", "--protocol", "hico", part, "12.3"), compared):
         result = hoicli(*call, "--gt", GT)
-        assert "3 of 8 ground-truth images have no predictions: their triplets are missed; to leave" in result.err
+        assert "3 of 8 ground-truth images have no predictions: their triplets are missed" in result.err
         first, *_, last = map(json.loads, result.out.splitlines())
         assert first["note"] == "3 of 7 images with ground truth have no predictions: their triplets are missed"
         assert ("note" in last) == (call[0] != "compare")

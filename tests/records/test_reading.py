@@ -146,8 +146,8 @@ def test_a_missing_score_asks_whether_this_is_ground_truth() -> None:
 def test_a_score_in_the_ground_truth_says_that_these_are_predictions() -> None:
     """With them as ground truth every detector finds itself: mAP 100, in silence."""
     assert first_error(with_(), scored=False) == (
-        "p.jsonl:1: hois[0].score: ground truth has no scores, so these are predictions; give the ground truth with "
-        "--gt (swapped?)"
+        "p.jsonl:1: hois[0].score: ground truth has no scores, so these are predictions; give the ground truth "
+        "here (swapped?)"
     )
 
 

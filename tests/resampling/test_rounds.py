@@ -201,10 +201,16 @@ def test_rounds_that_may_not(rounds: int) -> None:
 
 
 def test_no_rounds_where_they_may_be_left_out() -> None:
-    assert Resampling.from_options(0, 4, or_none=True) == Resampling(0, 4)
-    assert Resampling.from_rounds(None, -1) is None
+    assert Resampling.from_options(0, 0, or_none=True) == Resampling(0, 0)
+    assert Resampling.from_rounds(None, 0) is None
     assert Resampling(0, 4).signature() == {}
     assert Resampling(20, 4).signature() == {"boot": "20", "ci": "student", "seed": "4"}
+
+
+def test_a_seed_goes_with_rounds() -> None:
+    for make in (lambda: Resampling.from_rounds(None, 3), lambda: Resampling.from_options(0, 3, or_none=True)):
+        with pytest.raises(UsageError, match=r"^--seed 3: goes with --bootstrap N$"):
+            make()
 
 
 def test_a_seed_is_not_below_0() -> None:

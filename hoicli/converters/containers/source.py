@@ -17,7 +17,15 @@ import orjson
 from hoicli.converters.containers.text import items_of, json_item, literal
 from hoicli.errors import DataError, Place, arg, not_json
 from hoicli.io.messages import display_name
-from hoicli.io.opened_files import FIRST, MARK, file_kind, open_input, packed_size, refuse_repeated_key
+from hoicli.io.opened_files import (
+    FIRST,
+    MARK,
+    file_kind,
+    is_early_pickle,
+    open_input,
+    packed_size,
+    refuse_repeated_key,
+)
 from hoicli.io.streams import Line
 
 
@@ -58,8 +66,7 @@ class Source:
         kind = file_kind(self.path, b"" if self.path != "-" and os.path.isdir(self.path) else self.data[:FIRST])
         if kind == "json-object" and self._has_lines():
             return "json-lines"
-        # Pickles of the first protocols have no mark at their beginning, but end, as all, with a full stop.
-        return "pickle" if kind == "unknown" and self.data.endswith(b".") else kind
+        return "pickle" if kind == "unknown" and is_early_pickle(self.data[:1], self.data[-1:]) else kind
 
     def _has_lines(self) -> bool:
         """Return whether a file that begins with an object is JSON lines: with an image_id, or another object below."""
