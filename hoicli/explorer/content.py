@@ -6,7 +6,7 @@ import base64
 import html
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from typing import Any
@@ -20,7 +20,7 @@ from hoicli.explorer import summary
 from hoicli.explorer.measurements import Measured, Numbers
 from hoicli.explorer.page_columns import IOU_STEPS, RELATIONS, STATES, ErrorTable, TruthTable
 from hoicli.figures.styles import SERIES, STYLES
-from hoicli.records.kit import Floats, Ints
+from hoicli.records.kit import Floats
 from hoicli.records.parsing import Record
 from hoicli.tables.html_page import source_digest
 from hoicli.version import __version__
@@ -98,12 +98,10 @@ def _chunks(measured: Measured, images: Record, note: str) -> Iterator[tuple[byt
     """Yield (name, type, text) of each piece of data that the page reads: "facts", "images", and columns such as
     "truth.boxes". The type is "json" or that of a column's numbers, such as "i2"; the text is compressed, in base64."""
     tables = {f"view{number}": _number_columns(numbers) for number, numbers in enumerate(measured.numbers.values())}
-    tables["truth"] = _truth_columns(measured.truth)
-    tables |= {f"model{number}": _model_columns(model.table) for number, model in enumerate(measured.models)}
-    if len(measured.request.vocabulary.subject_ids) > 1:
-        tables["truth"]["subject_label"] = _subject_labels(measured.truth)
-        for number, model in enumerate(measured.models):
-            tables[f"model{number}"]["subject_label"] = _subject_labels(model.table)
+    subjects_labelled = len(measured.request.vocabulary.subject_ids) > 1
+    tables["truth"] = _triplet_columns(measured.truth, _OF_TRUTH, subjects_labelled)
+    for number, model in enumerate(measured.models):
+        tables[f"model{number}"] = _triplet_columns(model.table, _OF_MODEL, subjects_labelled)
     values: dict[str, object] = {"facts": _facts(measured, note), "images": images}
     for table, columns in tables.items():
         values |= {f"{table}.{name}": column for name, column in columns.items()}
@@ -195,16 +193,6 @@ def _compress(data: bytes, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
     return base64.b64encode(compressor.compress(data) + compressor.flush())
 
 
-def _truth_columns(truth: TruthTable) -> Columns:
-    """Return {column's name on the page: numbers} of the ground truth."""
-    return {
-        **{name: getattr(truth, name) for name in ("image", "interaction", "subject", "object")},
-        "start": truth.box_start,
-        "boxes": _drawable(truth.boxes),
-        **{f"part{number}": part for number, part in enumerate(truth.parts)},
-    }
-
-
 def _number_columns(numbers: Numbers) -> Columns:
     """Return {column's name on the page: numbers} of the classes on all data or a part. The page reads flat arrays, so
     those of several dimensions are put in one row."""
@@ -212,14 +200,23 @@ def _number_columns(numbers: Numbers) -> Columns:
     return {"positives": numbers.positives, "ap": numbers.ap.reshape(-1), "counts": numbers.counts.reshape(-1), **gains}
 
 
-def _model_columns(table: ErrorTable) -> Columns:
-    """Return {column's name on the page: numbers} of a model's predictions."""
-    names = ("image", "interaction", "error", "relation", "subject", "object", "truth", "state", "by")
+_OF_TRUTH = ("image", "interaction", "subject", "object")
+_OF_MODEL = (
+    *("image", "interaction", "error", "relation", "subject", "object", "truth", "state", "by"),
+    *("score", "iou_subject", "iou_object"),
+)
+"""The columns of the ground truth, and of a model's predictions, that the page calls as their tables do."""
+
+
+def _triplet_columns(table: TruthTable | ErrorTable, names: Sequence[str], subjects_labelled: bool) -> Columns:
+    """Return {column's name on the page: numbers} of a table of triplets. names: of columns with the same name there.
+    subjects_labelled: whether the page names the label of each subject, since some are no persons."""
     return {
-        **{name: getattr(table, name) for name in (*names, "score", "iou_subject", "iou_object")},
+        **{name: getattr(table, name) for name in names},
         "start": table.box_start,
         "boxes": _drawable(table.boxes),
         **{f"part{number}": part for number, part in enumerate(table.parts)},
+        **({"subject_label": table.label[table.box_start[table.image] + table.subject]} if subjects_labelled else {}),
     }
 
 
@@ -231,12 +228,6 @@ def _curve(table: ErrorTable, positives: int) -> Floats:
     ends = np.flatnonzero(np.append(steps[1:] != steps[:-1], [True] * (len(steps) > 0)))
     points: Floats = np.stack([found_count[ends] / max(positives, 1), found_count[ends] / (ends + 1)], axis=1)
     return points
-
-
-def _subject_labels(table: TruthTable | ErrorTable) -> Ints:
-    """Return the label of each triplet's subject, by which the page names subjects that are no persons."""
-    labels: Ints = table.label[table.box_start[table.image] + table.subject]
-    return labels
 
 
 def _drawable(boxes: Floats) -> NDArray[np.float32]:

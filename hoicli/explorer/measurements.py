@@ -54,11 +54,6 @@ class PageRequest:
     resampling: Resampling
 
     @property
-    def image_slices(self) -> list[Slice]:
-        """Return the slices that divide images into parts."""
-        return [slice_ for slice_ in self.slices if slice_.of == IMAGES]
-
-    @property
     def triplet_slices(self) -> list[Slice]:
         """Return the slices that divide triplets into parts."""
         return [slice_ for slice_ in self.slices if slice_.of != IMAGES]
@@ -120,15 +115,6 @@ class Measured:
         return f"{' and '.join(model.name for model in self.models)} on {self.request.vocabulary.title}"
 
 
-class _ModelNumbers(NamedTuple):
-    """The fields of `Measured` that the models' predictions give."""
-
-    models: list[Model]
-    names: Sequence[str]
-    numbers: dict[tuple[str, str], Numbers]
-    evaluation: list[Row]
-
-
 class PredictionCollector:
     """Keeps the predictions of each batch as columns, and their confusions of verbs (a `Collector`)."""
 
@@ -179,18 +165,18 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: PageRequest, po
         partial(results_of_models.comparison, truth),
         partial(_measure_models, results_of_models, truth, truth_columns, members),
     ]
-    comparison, measured_models = shared_out(lambda task: task(), tasks)
+    comparison, (models, names, numbers, evaluation) = shared_out(lambda task: task(), tasks)
     return Measured(
         request=request,
-        models=[replace(model, rows=policy.sign_skipped(model.rows)) for model in measured_models.models],
+        models=[replace(model, rows=policy.sign_skipped(model.rows)) for model in models],
         truth=truth_columns,
         annotated=len(truth.scenes.interaction),
         members=members,
-        numbers=measured_models.numbers,
+        numbers=numbers,
         subsets=subset_classes(vocabulary, protocol),
-        evaluation=policy.sign_skipped(measured_models.evaluation),
+        evaluation=policy.sign_skipped(evaluation),
         comparison=policy.sign_skipped(comparison),
-        names=measured_models.names,
+        names=names,
     )
 
 
@@ -211,9 +197,8 @@ def _views(request: PageRequest, table_protocols: Sequence[Protocol]) -> _Views:
 def _image_members(request: PageRequest, truth: GroundTruth, order: Ints) -> dict[str, Bools]:
     """Return {slice of images: [parts, N] whether each image is in each part}. order [N]: that of the images in
     `TruthTable`."""
-    return {
-        slice_.name: image_parts(slice_, truth.scenes, request.vocabulary)[:, order] for slice_ in request.image_slices
-    }
+    slices = [slice_ for slice_ in request.slices if slice_.of == IMAGES]
+    return {slice_.name: image_parts(slice_, truth.scenes, request.vocabulary)[:, order] for slice_ in slices}
 
 
 def _gather_models(
@@ -241,9 +226,9 @@ def _gather_models(
 
 def _measure_models(
     results_of_models: _ModelResults, truth: GroundTruth, truth_columns: TruthTable, members: Mapping[str, Bools]
-) -> _ModelNumbers:
-    """Return all that the page shows of the models' predictions, except the comparison. truth_columns: the ground
-    truth as columns; members: {slice: [parts, N] whether each image is in each part}."""
+) -> tuple[list[Model], Sequence[str], dict[tuple[str, str], Numbers], list[Row]]:
+    """Return `models`, `names`, `numbers` and `evaluation` of `Measured`: all that the page shows of the models'
+    predictions, except the comparison. truth_columns: the ground truth as columns; members: as in `Measured`."""
     request, models = results_of_models.request, []
     vocabulary, protocol = request.vocabulary, request.protocol
     names: Sequence[str] = ()
@@ -256,7 +241,7 @@ def _measure_models(
         rows = diagnosis_rows(gathered.diagnoses[0], vocabulary, per_class=False, settings=settings, tags={})
         models.append(Model(name, list(rows), confused.cells()["verb"], collector.typed.table(truth_columns)))
     numbers = results_of_models.numbers(truth_columns, [model.table for model in models], members)
-    return _ModelNumbers(models, names, dict(numbers), list(results_of_models.evaluation()))
+    return models, names, dict(numbers), list(results_of_models.evaluation())
 
 
 @dataclass(frozen=True)

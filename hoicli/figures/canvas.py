@@ -42,10 +42,8 @@ def format_value(value: float | None, digits: int = 1) -> str:
 
 
 def fill_keywords(style: Style) -> dict[str, Any]:
-    """Return matplotlib's keywords that fill a shape with the style's colour and hatch.
-
-    A half-transparent hatch would look different in PNG, SVG and PDF. So its colour is mixed with the colour below it
-    to an opaque, lighter one."""
+    """Return matplotlib's keywords that fill a shape with the style's colour and hatch. The hatch's colour is a
+    mixture: a half-transparent one would look different in PNG, SVG and PDF."""
     hatch_colour = "#"
     for start in (1, 3, 5):  # red, green and blue in #RRGGBB
         below, ink = int(style.colour[start : start + 2], 16), int(style.ink[start : start + 2], 16)
@@ -154,8 +152,7 @@ def save_figure(path: str, look: Look = PAPER, remark: str = "", caveats: Iterab
     Draw for text of SMALL points and a width of `look.room` inches: the figure is enlarged as a whole to the look's
     text size, so that lines, marks and gaps keep their proportions. The bytes depend on nothing but what is drawn:
     matplotlib's own defaults hold instead of a user's matplotlibrc, ids in SVG are fixed, and there are no dates.
-    (Without pyplot there are no windows and no global figure.) Raises `UsageError` for a file that cannot be written,
-    and without matplotlib."""
+    Raises `UsageError` for a file that cannot be written, and without matplotlib."""
     check_figure(path)
     # a backend is not needed, and the name of one that does not exist would stop the import
     backend = os.environ.pop("MPLBACKEND", None)

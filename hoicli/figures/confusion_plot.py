@@ -42,8 +42,7 @@ axis without its names, and that of the lower axis' label in one line."""
 class Panel:
     """The K confusions to draw as one heat map, each of a pair of different names. names [N]: of the verbs, objects or
     classes; true, predicted [K]: the places in `names` of the annotated and of the predicted one; count [K]: how many
-    units (such as pairs) annotated as the one were predicted as the other; share [K]: their percent of all units that
-    are annotated so."""
+    units (such as pairs) were confused so; share [K]: their percent of all units that are annotated so."""
 
     title: str
     names: Sequence[str]

@@ -113,11 +113,9 @@ def _curve_owner(row: Row, *, name_protocol: bool) -> str:
 def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     """Write the figure of `hoicli curves` from its rows: three panels, side by side or, if it is narrow, one below the
     other. They are precision by recall (for several classes the mean of their curves, whose AP is mAP); precision,
-    recall and F1 by score threshold (with several lines only F1, each with its best); and the reliability diagram,
-    whose bins have 95 % intervals.
+    recall and F1 by score threshold (with several lines only F1); and the reliability diagram with its 95 % intervals.
 
-    Only the first lines are drawn, as many as LINES can tell apart. Raises `UsageError` if there is nothing to draw,
-    and for a file that cannot be written."""
+    Only the first lines are drawn, as many as LINES can tell apart. Raises `UsageError` if there is nothing to draw."""
     rows = list(rows)
     curves = curves_of(rows)
     curves_shown = dict(list(zip(short_labels(list(curves)), curves.values(), strict=True))[: len(LINES)])

@@ -40,8 +40,7 @@ def plot_diagnosis(
 
     rows: those of the metric delta_mAP over all classes are drawn; a value of None is a dash. compositions: what is in
     the panels, by model: `edges`, the limits of ranks [bins + 1], and `counts`, how many predictions of each type are
-    between them, {type: [bins]}. Raises `UsageError` if there is nothing to draw, for two values of one bar, and for a
-    file that cannot be written."""
+    between them, {type: [bins]}. Raises `UsageError` if there is nothing to draw, and for two values of one bar."""
     rows = list(rows)
     deltas = _deltas(rows)
     bars = _bars(deltas)
@@ -85,9 +84,8 @@ def plot_frequency(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     """Write a figure of what each oracle gains for rare and for non-rare classes, or for other groups of classes: a bar
     for each model and group below the oracle's name, the first group hatched.
 
-    rows: those of the metric delta_mAP are drawn: those of each part of the data, if they are tagged so, else of every
-    subset but that of all classes. Raises `UsageError` if there is none, for two values of one bar, and for a file that
-    cannot be written."""
+    rows: those of the metric delta_mAP are drawn: of each part of the data, if they are tagged so, else of every subset
+    but that of all classes. Raises `UsageError` if there is none, and for two values of one bar."""
     rows = list(rows)
     deltas = _deltas_by_group(rows, _class_group)
     groups = list(dict.fromkeys(group for _, group in deltas))
@@ -105,8 +103,7 @@ def plot_frequency(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
 def plot_no_interaction(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     """Write a figure of what fixing association errors gains without and with the no_interaction classes: two bars for
     each model. rows: those of the metric delta_mAP over all classes are drawn; those that count no_interaction are
-    tagged noint. Raises `UsageError` if there is none, for two values of one bar, and for a file that cannot be
-    written."""
+    tagged noint. Raises `UsageError` if there is none, and for two values of one bar."""
     rows = [row for row in rows if row.get("subset") in ALL_CLASSES and row.get("oracle") == "association"]
     deltas = _deltas_by_group(rows, lambda row: "with" if "noint" in row["tags"] else "without")
     models = list(dict.fromkeys(model for model, _ in deltas))
@@ -130,8 +127,7 @@ def _class_group(row: Row) -> str:
 
 
 def _group_label(group: str, model: str, models: Sequence[str]) -> str:
-    """Return the label of a group's bar, followed by that of its model if there are several models: at most 22 letters,
-    since the bars need room, too."""
+    """Return the label of a group's bar, with its model's name if there are several, in at most 22 letters."""
     words = group.replace("_", "-")
     return words if len(models) == 1 else short_label(f"{words}, {model}")
 
@@ -168,8 +164,7 @@ def _add_compositions(
     figure: Figure, place: SubplotSpec, compositions: Mapping[str, Mapping[str, Any]], title_width: float
 ) -> None:
     """Draw a panel for each model at a place of the figure, one below the other: the shares of error types by rank.
-    compositions: by model the limits of ranks (`edges`), and how many predictions of each type are between them
-    (`counts`); title_width: in inches."""
+    compositions: as for `plot_diagnosis`; title_width: in inches."""
     panels = place.subgridspec(len(compositions) or 1, 1)
     for number, (model, composition) in enumerate(compositions.items()):
         ax = figure.add_subplot(panels[number, 0])

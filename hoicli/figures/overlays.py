@@ -86,9 +86,8 @@ class Overlay:
 
 
 def image_file(folder: Path | None, file_name: object) -> Path | None:
-    """Return the path of a file in a folder, and register it as an input; None if there is no such file, or if the name
-    leads out of the folder. The name comes from a record and is not trusted, but links that the user put into the
-    folder are followed."""
+    """Return the path of a file in a folder, and register it as an input; None if there is no such file. The name is
+    from a record: one that leads out of the folder is not trusted, but links that the user put there are followed."""
     if folder is None or not isinstance(file_name, str) or not stays_inside(file_name):
         return None
     path = folder / file_name
@@ -284,8 +283,7 @@ def _put_number(
 
 
 def _draw_number(pen: Any, number: int, corner: tuple[int, int], ink: str, font: Any) -> Place:
-    """Draw a number on a ground of its colour and return its place. pen: of Pillow (ImageDraw); corner: its upper
-    left."""
+    """Draw a number on a ground of its colour and return its place. pen: of Pillow (ImageDraw); corner: upper left."""
     left, top = corner
     place = left, top, left + _number_width(pen, number, font) - 1, top + _line_height(font) - 1
     pen.rectangle(place, fill=ink, outline=EDGE)
@@ -337,8 +335,7 @@ def _join_labels(pen: Any, labels: Sequence[str], font: Any, room: int) -> list[
 
 
 def draw_legend(layers: Sequence[Layer], width: int) -> Image:
-    """Return a strip, `width` pixels wide, that says what the colours and lines mean: for a picture, or for a whole
-    sheet."""
+    """Return a strip, `width` pixels wide, that says what colours and lines mean: for a picture or a whole sheet."""
     from PIL import Image, ImageDraw
 
     font, gap = _font(SMALLEST_SIDE), 4
@@ -368,8 +365,7 @@ def draw_legend(layers: Sequence[Layer], width: int) -> Image:
 
 
 def _font(side: int) -> Any:
-    """Return the font for a picture whose longer side has so many pixels. It is Pillow's own: with one of the system,
-    another machine would make another picture."""
+    """Return Pillow's own font, the same on every machine, for a picture whose longer side has so many pixels."""
     from PIL import ImageFont
 
     return ImageFont.load_default(max(12, round(side / 48)))

@@ -105,8 +105,7 @@ def plot_kappa(
 ) -> None:
     """Write a heat map of the quadratic weighted kappa of every two raters. raters: their names; the first
     MOST_IN_KAPPA are drawn. kappas: by the numbers of two raters in `raters`, the smaller one first; None, an undefined
-    kappa, is grey, as the diagonal is. The colour scale goes from 0, or the lowest kappa if that is below 0, to 1.
-    Raises `UsageError` for a file that cannot be written."""
+    kappa, is grey, as the diagonal is. The colour scale goes from 0, or the lowest kappa if that is below 0, to 1."""
     number = min(len(raters), MOST_IN_KAPPA)
     rows = [[math.nan] * number for _ in range(number)]  # and stay so for a rater with themselves
     for (first, second), kappa in kappas.items():

@@ -23,15 +23,12 @@ MOST_PANELS = 6
 _ACROSS = 3
 """How many heat maps stand side by side at most."""
 _LINE, _ABOVE, _BELOW, _NAMES = 0.15, 0.42, 0.32, 1.25
-"""Inches of a heat map: the height of a row, of its title, and of the severities below it, and the width of the
-corruptions' names."""
+"""Inches of a heat map: the height of a row, of its title, of the severities below it; the width of the names."""
 _SCALE, _PANEL, _ROOM = 0.5, 1.6, 0.24
-"""Inches: the width of the colour scale, of the narrowest heat map (its title has 22 letters), and of a cell with a
-number."""
+"""Inches: the width of the colour scale, of the narrowest heat map (for its title), of a cell with a number."""
 
 Means = Mapping[tuple[str, str, int], float]
-"""The mean in percent by (corruption, family, severity), where "" and 0 stand for all; the value on clean images is at
-CLEAN."""
+"""The mean in percent by (corruption, family, severity), "" and 0 standing for all; CLEAN has that on clean images."""
 CLEAN = ("clean", "", 0)
 Cells = Mapping[tuple[str, int], float]
 """The value in percent by (corruption, severity)."""
@@ -125,8 +122,7 @@ def plot_heat_maps(
 
     models: the means of each model by its name, for the title. cells: the values of each model, in the order of
     `models`; their order is that of the rows, and a missing value is grey. All maps have the same rows and columns, and
-    one colour scale from 0 to the highest value. metric: what the values are of. Raises `UsageError` for a file that
-    cannot be written."""
+    one colour scale from 0 to the highest value. metric: what the values are of."""
     panels_shown = list(zip(short_labels(list(models)), models.values(), cells, strict=True))[:MOST_PANELS]
     all_cells = list(chain.from_iterable(values for *_, values in panels_shown))
     corruptions = list(dict.fromkeys(corruption for corruption, _ in all_cells))

@@ -73,9 +73,8 @@ def choose_images(
     """Yield the images to draw, each with what is drawn on it, from sources that were read. These are the images in
     `image_ids`, or if that is empty the first `limit` by id (None for all).
 
-    top: how many predictions of each source are drawn on an image, those with the highest scores; None for all. folder:
-    of image files, None for blank sheets. Raises `DataError` for an image that no source has, and if there is nothing
-    to draw."""
+    top: how many predictions of each source are drawn on an image, the best; None for all. folder: of image files, None
+    for blank sheets. Raises `DataError` for an image that no source has, and if there is nothing to draw."""
     known_ids = sorted(set(chain.from_iterable(source.records_kept for source in sources)))
     if image_ids:
         missing = [image_id for image_id in image_ids if image_id not in known_ids]

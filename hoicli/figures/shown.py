@@ -50,6 +50,5 @@ def value_of(row: Row) -> float | None:
 
 
 def caveats_of(rows: Iterable[Row]) -> list[str]:
-    """Return a list of the caveats of rows, each once: sentences that readers of a figure must know, as under
-    tables."""
+    """Return a list of the caveats of rows, each once: what readers of a figure must know, as under tables."""
     return list(dict.fromkeys(chain.from_iterable(words_of(row) for row in rows)))

@@ -14,8 +14,7 @@ BESIDE = 5.0
 NARROWEST = 3.0
 """The width in inches of the narrowest figure with text of SMALL points."""
 SMALL, NORMAL, TINY = 8.0, 9.0, 6.0
-"""The text sizes in points that figures are drawn with, before `canvas.save_figure` enlarges the whole: of text, of
-titles, and of numbers in cells."""
+"""The sizes in points of text, titles and numbers in cells, before `canvas.save_figure` enlarges the whole."""
 
 
 @dataclass(frozen=True)

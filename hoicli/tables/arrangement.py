@@ -31,7 +31,7 @@ from hoicli.tables.cells import (
 from hoicli.tables.differing_settings import made_otherwise, of_unknown_order
 from hoicli.tables.layouts import Layout, Slot, column_head, is_mean
 from hoicli.tables.notes import add_notes
-from hoicli.tables.ranking import order_lines, rank_values, reorder_lines
+from hoicli.tables.ranking import order_lines, rank_values
 
 _VIEWS = frozenset({"iou", "slice", "part"})
 """Tags of rows at other thresholds or on parts of the data. If they name lines, no value is marked as the best."""
@@ -256,7 +256,9 @@ def _assemble(
         order = order_lines(sort, grid.names, heads, columns, cells, senses)
         published = grid.are_published()
         order.sort(key=lambda line: not published[line])  # False, the published ones, is first
-        grid, cells = grid.reorder_lines(order), reorder_lines(order, cells)
+        number_of = {grid.names[line]: number for number, line in enumerate(order)}
+        grid = _Grid.from_rows(sorted(placed, key=lambda row: number_of[row[0]]), columns)
+        cells = {place: value(cell_rows) for place, cell_rows in grid.rows.items()}
     # the values made with other settings, and those whose rows do not say in which order the ground truth is listed
     apart = made_otherwise(grid.rows, columns, settings_shown) if compared else {}
     order_notes = dict.fromkeys(of_unknown_order(grid.rows) if compared else (), (UNKNOWN_ORDER,))
@@ -311,11 +313,6 @@ class _Grid(NamedTuple):
                 rows.setdefault((line, number_of[column]), []).append(row)
         return cls([*line_of], rows, [*first_rows.values()])
 
-    def reorder_lines(self, order: Sequence[int]) -> _Grid:
-        """Return the grid with its lines in another order. order: the present number of each line."""
-        first_rows = [self.first_rows[line] for line in order]
-        return _Grid([self.names[line] for line in order], reorder_lines(order, self.rows), first_rows)
-
     def are_published(self) -> list[bool]:
         """Return for each line whether it is one that a paper published."""
         return ["published" in settings_of(row) for row in self.first_rows]
@@ -357,8 +354,7 @@ def _text_table(grid: _Grid, heads: Sequence[str], columns: Sequence[Head], cell
 
 def _add_count_lines(table: TextTable, counts: Sequence[Sequence[str]]) -> TextTable:
     """Return the table with lines named `n` that say over how many cases the values are. Consecutive lines with the
-    same numbers share one, below the last of them. counts: the numbers by line and column, "-" where one is not known,
-    as for published values."""
+    same numbers share one, below the last of them. counts: the numbers by line and column, "-" where unknown."""
     lines: list[Sequence[str]] = []
     new_lines: list[int] = []  # where each line of `table` now stands
     count_lines: list[int] = []

@@ -50,8 +50,7 @@ class TextTable:
 
 
 def spread(above: Sequence[str]) -> list[str]:
-    """Return the group of each column. above: the groups as in `TextTable.above`, where "" continues the group to the
-    left."""
+    """Return the group of each column. above: the groups over the heads; "" continues the group to the left."""
     groups = [""]
     for group in above:
         groups.append(group or groups[-1])

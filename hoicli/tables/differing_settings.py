@@ -20,9 +20,8 @@ _MODELS_OWN = frozenset({"nms", "topk", "det", "pairnms", "pairscore", "verbscor
 
 
 class Otherwise(NamedTuple):
-    """How a value was made with other settings than most values of its group of columns. own_settings: the settings
-    that only this value has; usual: those that the others have instead; note: the sentence below the table that says
-    so."""
+    """How a value was made with other settings than most values of its group of columns. own_settings: those that only
+    this value has; usual: those that the others have instead; note: the sentence below the table that says so."""
 
     own_settings: Mapping[str, str]
     usual: Mapping[str, str]

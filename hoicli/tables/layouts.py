@@ -156,8 +156,7 @@ LAYOUTS: Mapping[str, Layout] = {
 
 
 def layout_of(rows: Collection[Row]) -> Layout | None:
-    """Return the first layout that fits some of the rows; None if none does, or if the rows are differences between
-    models."""
+    """Return the first layout that fits some of the rows; None if none does, or for differences between models."""
     if any("p_bootstrap" in row for row in rows):
         return None
     means = [row for row in rows if "metric" in row and is_mean(row)]

@@ -75,8 +75,7 @@ def note_json_lines(path: str) -> None:
 
 
 def render(rows: Iterable[Row], output_format: str) -> bytes:
-    """Return the text of rows, encoded, in TERMINAL or one of FORMATS other than auto; no rows give no
-    bytes.
+    """Return the text of rows, encoded, in TERMINAL or one of FORMATS other than auto; no rows give no bytes.
 
     In formats of tables, rows of metrics become tables by their kind (in LaTeX, like those of papers where a layout
     fits), and other rows, such as findings and vocabularies, a table with a column for each key."""
@@ -132,8 +131,7 @@ def paragraphs_above(texts: Sequence[str], output_format: str) -> list[bytes]:
 
 
 def flat_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows with each tag as a key beside the others, for formats with one column per key. A tag with the
-    name of a key of any row becomes `tags.NAME`."""
+    """Return the rows with each tag as a key beside the others; as `tags.NAME`, if any row has a key of that name."""
     keys = {key for key in chain.from_iterable(rows) if key != "tags"}
     flat = []
     for row in rows:

@@ -17,8 +17,7 @@ from hoicli.tables.differing_settings import Otherwise
 _NAMED = 3
 """How many lines or columns the settings line names; it only counts the others."""
 _Axis = tuple[Sequence[str], int, Mapping[str, int]]
-"""The names of all groups, columns or lines; which item of a place, (line, column), is an index of these names; and how
-many values each name has."""
+"""The names of all groups, columns or lines; which item of a place indexes them; how many values each name has."""
 
 
 def add_notes(
@@ -34,10 +33,9 @@ def add_notes(
     line of settings. A mark that every value of a line, column or group would have is put at its name or head instead;
     a note that concerns all values has no mark.
 
-    rows: the rows of the value at each place (line and column of values, both from 0). mark_at: the column of names
-    that takes the mark of a whole line. settings_shown: the keys of rows and tags that name lines and columns. notes:
-    further notes of the values. apart: how a value's settings differ from the others'; a note says that, and the line
-    of settings does not."""
+    rows: by place (line and column of values, both from 0). mark_at: the column of names that takes the mark of a whole
+    line. settings_shown: the keys of rows and tags that name lines and columns. notes: further notes of the values.
+    apart: how a value's settings differ from the others', which a note says and the line of settings does not."""
     places: dict[str, set[Place]] = {}  # the values that each note concerns
     for place in sorted(rows):
         caveats = list(chain.from_iterable(words_of(row) for row in rows[place]))

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from hoicli.errors import UsageError, arg
 from hoicli.tables.cells import Head, Name, Place, TextTable, Value
-
-Cell = TypeVar("Cell")
 
 
 def rank_values(table: TextTable, cells: Mapping[Place, Value], senses: Sequence[int | None]) -> TextTable:
@@ -58,12 +55,6 @@ def order_lines(
         return number is None, -(number or 0.0)
 
     return sorted(lines, key=rank_of)
-
-
-def reorder_lines(order: Sequence[int], cells: Mapping[Place, Cell]) -> dict[Place, Cell]:
-    """Return the cells of a table whose lines stand in another order. order: the present number of each line."""
-    line_of = {line: number for number, line in enumerate(order)}
-    return {(line_of[line], column): cell for (line, column), cell in cells.items()}
 
 
 def _column_titled(title: str, name_heads: Sequence[str], columns: Sequence[Head]) -> int:

@@ -10,8 +10,7 @@ from hoicli.tables.cells import ABOVE, HEAD, Place, TextTable, spread
 
 
 def mark_texts(table: TextTable, mark: Callable[[str], str]) -> tuple[list[str], list[str], list[list[str]]]:
-    """Return the groups, the heads and the lines of a table, each text followed by the marks of its notes. mark: writes
-    marks, such as *1, in the notation."""
+    """Return the groups, the heads and the lines of a table, each text followed by its marks, as `mark` writes them."""
 
     def add_marks(line: int, texts: Sequence[str]) -> list[str]:
         """Return the texts of a line with their marks. line: its number, or ABOVE or HEAD."""
@@ -25,8 +24,7 @@ def mark_texts(table: TextTable, mark: Callable[[str], str]) -> tuple[list[str],
 
 
 def texts_below(table: TextTable, mark: Callable[[str], str]) -> list[str]:
-    """Return the paragraphs below the table: the notes with their marks, then the line of settings. mark: writes marks
-    in the notation."""
+    """Return the paragraphs below the table: the notes with their marks (as `mark` writes them), then the settings."""
     notes = (f"{mark(marks)} {note}" if marks else note for marks, note in table.notes)
     paragraphs = table.paragraphs or [("", 1)] * len(table.notes)
     texts = [begin + "; ".join(islice(notes, length)) for begin, length in paragraphs]

@@ -57,8 +57,7 @@ def csv_text(header: Iterable[object], lines: Iterable[Iterable[object]]) -> str
 
 
 def csv_cell(value: object) -> object:
-    """Return a cell as it is written to CSV. Numbers stay; text that a spreadsheet would run as a formula gets a `'`
-    before it."""
+    """Return a cell as it is written to CSV: text that a spreadsheet would run as a formula gets a `'` before it."""
     if not isinstance(value, str):
         return value
     formula = value.startswith(("=", "+", "-", "@")) and not _NUMBER.fullmatch(value)
@@ -113,8 +112,7 @@ def _superscript(marks: str) -> str:
 
 
 def _merge_headings(above: Sequence[str], heads: Sequence[str]) -> list[str]:
-    """Return one heading per column, its group and its head ("mAP full"), for notations in which no heading is over
-    several columns."""
+    """Return one heading per column ("mAP full"), for notations in which no heading is over several columns."""
     return [f"{group} {head}".strip() for group, head in zip(spread(above), heads, strict=True)]
 
 
