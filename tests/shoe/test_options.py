@@ -18,7 +18,7 @@ from hoicli.errors import UsageError
 from hoicli.shoe.scores import scores_of
 from hoicli.shoe.settings import RANKS, ShoeOptions
 from hoicli.shoe.shoe_evaluation import check_scores, filter_predictions, share_not_above, single_pair_images
-from tests.support.project import SHOE, Hoicli, Record, refusal
+from tests.support.project import SHOE, Hoicli, Record, parsed, refusal, saved
 from tests.support.shoe import AWAY, FILES, THING, image, read, rows_of, shoe_of
 
 FOUND = SHOE / "predictions.jsonl"
@@ -47,6 +47,16 @@ def test_an_offline_backend_is_its_table(hoicli: Hoicli, tmp_path: Path) -> None
         assert re.search(rf"\|sim:{backend}@wordnet3\.0\.[0-9a-f]{{8}}\|raters:{backend}\|", direct.out)
         assert (direct.out, direct.err) == (read.out, read.err)
         assert "not in the similarity table" not in direct.err
+
+
+def test_models_of_one_backend_have_one_signature(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Whatever pairs of senses each of them needs, none included: tables rank them together."""
+    truth, signatures = saved(tmp_path / "gt.jsonl", orjson.dumps(image(("pet", "giraffe")))), set()
+    for verb in ("touch", "feed", "pet"):
+        found = saved(tmp_path / "found.jsonl", orjson.dumps(image((verb, "giraffe", 0.9))))
+        rows = hoicli("shoe-eval", "--format", "jsonl", "--sim", "lexical", "--gt", truth, found).out
+        signatures |= {row["signature"] for row in parsed(rows)}
+    assert len(signatures) == 1
 
 
 def test_no_interaction_left_out_is_as_if_it_were_not_there(hoicli: Hoicli, tmp_path: Path) -> None:
