@@ -18,7 +18,7 @@ from hoicli.wordnet.graph import DATABASE
 from hoicli.wordnet.lexicon import PRINCETON, open_embedded
 from hoicli.wordnet.measures import raw_similarities
 from hoicli.wordnet.senses import candidates, ground_truth_sense
-from tests.support.project import FIXTURES, Hoicli, parsed, refusal
+from tests.support.project import FIXTURES, Hoicli, parsed
 from tests.support.wordnet_files import Synset, counts_for_nltk, plain_reader, write
 
 # Two trees of nouns, so that some have no common ancestor; senses of "ride" in another order than in WordNet 3.0.
@@ -232,7 +232,9 @@ def test_without_counts_there_is_no_information_content(hoicli: Hoicli, small: P
     (small / "cntlist.rev").unlink()
     pair = ("shoe-sim", "--wordnet", small, "--dataset", "hico", "--backend")
     assert hoicli(*pair, "wordnet:wup").code == 0
-    assert "no counts of senses (cntlist.rev), which res, lin and jcn need" in refusal(hoicli(*pair, "wordnet:lin"), 2)
+    found = hoicli(*pair, "wordnet:lin")
+    assert (found.code, found.out) == (2, "")
+    assert "no counts of senses (cntlist.rev), which res, lin and jcn need" in found.err
 
 
 def harm(folder: Path, name: str, old: str, new: str) -> None:
@@ -264,8 +266,9 @@ def test_files_that_make_no_wordnet(hoicli: Hoicli, small: Path, name: str, old:
 
 def test_a_sense_above_itself(hoicli: Hoicli, small: Path) -> None:
     write(small, [*SMALL[:5], SMALL[5]._replace(pointers=[("@", 6, 0, 0)]), *SMALL[6:]])
-    said = refusal(hoicli("vocab", "--wordnet", small, "--senses", "ride"))
-    assert "a synset is above itself, or has more than 255 steps above it" in said
+    found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
+    assert found.code == 1
+    assert "a synset is above itself, or has more than 255 steps above it" in found.err
 
 
 def test_satellites_of_one_another(hoicli: Hoicli, small: Path) -> None:
@@ -274,8 +277,9 @@ def test_satellites_of_one_another(hoicli: Hoicli, small: Path) -> None:
     write(small, [*SMALL, *ring])
     for word in ("one", "two"):
         harm(small, "data.adj", f" 03 a 01 {word}", f" 03 s 01 {word}")
-    said = refusal(hoicli("vocab", "--wordnet", small, "--senses", "ride"))
-    assert "no WordNet that nltk reads (RecursionError" in said
+    found = hoicli("vocab", "--wordnet", small, "--senses", "ride")
+    assert (found.code, found.out) == (1, "")
+    assert "no WordNet that nltk reads (RecursionError" in found.err
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\0" * 50, b"  1 nothing but a notice\n"])

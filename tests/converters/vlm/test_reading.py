@@ -31,7 +31,7 @@ def row(answer: object, **more: object) -> dict[str, object]:
 
 @pytest.fixture
 def convert(hoicli: Hoicli, tmp_path: Path) -> Any:
-    def call(*rows: object, options: tuple[object, ...] = ("--coords", "pixels")) -> tuple[list[Any], Result]:
+    def call(*rows: dict[str, object], options: tuple[object, ...] = ("--coords", "pixels")) -> tuple[list[Any], Result]:
         path = written(tmp_path / "answers.jsonl", rows)
         result = hoicli("convert", "--from", "vlm", path, *options)
         return [json.loads(line) for line in result.out.splitlines()], result
