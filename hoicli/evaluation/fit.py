@@ -12,9 +12,11 @@ from hoicli.errors import DataError, Place
 from hoicli.evaluation.box_evidence import ENOUGH_IMAGES, IN_PARTS, IN_PIXELS, OVERSHOOT, PARTS, SOME, BoxEvidence
 from hoicli.evaluation.pairing import first_largest
 from hoicli.io.messages import note
+from hoicli.records import caveats
 from hoicli.records.boxes import MOST_INVERTED, find_inverted
 from hoicli.records.columns import Images
 from hoicli.records.kit import Floats, Ints, median
+from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
 SAMPLE = 100
@@ -141,7 +143,8 @@ def check_annotated(truth: Images, name: str) -> None:
     """Check the boxes of ground truth: print notes about inverted boxes and boxes that may be fractions of the image's
     sides, and about ground truth without a triplet. Raises `DataError` if many boxes are inverted or all are fractions:
     the whole pixel that some protocols add to corners would make everything overlap."""
-    if not len(truth.subject):
+    has_labels = isinstance(truth, Scenes) and truth.every_caveat & caveats.mask([caveats.WHOLE_IMAGE])
+    if not len(truth.subject) and not has_labels:
         note(f"{name}: the ground truth holds no triplet: none can be found, and a mean of triplets shows nothing")
     Inverted().add(truth).report(name)
     starts = truth.box_start[:-1][np.diff(truth.box_start) > 0]

@@ -19,7 +19,7 @@ from hoicli.converters.vlm.spoken_text import LONGEST, Spoken, final_part, span_
 from hoicli.errors import DataError, UsageError
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.spoken_words import SpokenWords
-from tests.support.project import FIXTURES, Hoicli, Result, dumped, saved, triplets_of, written
+from tests.support.project import FIXTURES, Hoicli, Record, Result, dumped, saved, triplets_of, written
 
 PERSON, THING = [100, 200, 300, 400], [250, 300, 500, 450]
 RIDE = {"person_bbox": PERSON, "object_bbox": THING, "object": "bicycle", "verb": "ride"}
@@ -31,7 +31,7 @@ def row(answer: object, **more: object) -> dict[str, object]:
 
 @pytest.fixture
 def convert(hoicli: Hoicli, tmp_path: Path) -> Any:
-    def call(*rows: dict[str, object], options: tuple[object, ...] = ("--coords", "pixels")) -> tuple[list[Any], Result]:
+    def call(*rows: Record, options: tuple[object, ...] = ("--coords", "pixels")) -> tuple[list[Any], Result]:
         path = written(tmp_path / "answers.jsonl", rows)
         result = hoicli("convert", "--from", "vlm", path, *options)
         return [json.loads(line) for line in result.out.splitlines()], result
