@@ -62,7 +62,7 @@ def read_truth(
     if not len(scenes.image_ids):
         problem = "no ground truth in it; hoicli convert makes it from the dataset's file"
         raise DataError(problem, place=stream.name, code="empty")
-    check_annotated(scenes, stream.name)
+    check_annotated(scenes, stream.name, policy)
     truth, classless = GroundTruth(scenes, vocabulary, stream.name), int((scenes.interaction < 0).sum())
     truth.is_group = isinstance(stream.lines_held, GroupLines)
     if truth.uncounted and not allow_uncounted:

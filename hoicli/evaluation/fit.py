@@ -15,6 +15,7 @@ from hoicli.io.messages import note
 from hoicli.records import caveats
 from hoicli.records.boxes import MOST_INVERTED, find_inverted
 from hoicli.records.columns import Images
+from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints, median
 from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
@@ -139,12 +140,14 @@ class Fit:
         return f"do the boxes fit? {problem}; {tells_more(vocabulary)}" if problem else ""
 
 
-def check_annotated(truth: Images, name: str) -> None:
+def check_annotated(truth: Images, name: str, policy: ErrorPolicy) -> None:
     """Check the boxes of ground truth: print notes about inverted boxes and boxes that may be fractions of the image's
     sides, and about ground truth without a triplet. Raises `DataError` if many boxes are inverted or all are fractions:
-    the whole pixel that some protocols add to corners would make everything overlap."""
+    the whole pixel that some protocols add to corners would make everything overlap; and if there is no triplet, but
+    lines were dropped by the `policy`, which may have held them."""
     has_labels = isinstance(truth, Scenes) and truth.every_caveat & caveats.mask([caveats.WHOLE_IMAGE])
     if not len(truth.subject) and not has_labels:
+        policy.report(some_left=False)
         note(f"{name}: the ground truth holds no triplet: none can be found, and a mean of triplets shows nothing")
     Inverted().add(truth).report(name)
     starts = truth.box_start[:-1][np.diff(truth.box_start) > 0]

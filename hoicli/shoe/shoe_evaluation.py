@@ -77,7 +77,7 @@ class Evaluation:
                 self._truth = merge(triplet_batches(gt, policy=policy, truth=True))
             if not self._truth.image_ids:
                 raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name, code="empty")
-            check_annotated(self._truth, gt.name)
+            check_annotated(self._truth, gt.name, policy)
             if isinstance(sim, SimilarityTable):
                 self._table = sim
             elif truth_and_table is None and isinstance(sim, Stream):

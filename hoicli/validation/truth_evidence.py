@@ -68,6 +68,7 @@ class TruthEvidence:
         images, copied = int(np.count_nonzero(row >= 0)), self._count_copied(batch, row)
         self._counts.merge(TruthCounts(images, copied, ranked, pairs, ordered))
 
+    @np.errstate(over="ignore")  # a number that is too large becomes infinite
     def _count_copied(self, batch: Checked, row: Ints) -> int:
         """Return in how many images a box equals an annotated one, in single precision, as detectors store them."""
         is_compared = ~batch.whole[batch.image_of_box] & (row[batch.image_of_box] >= 0)

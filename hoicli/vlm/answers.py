@@ -374,7 +374,7 @@ def _label(question: Question, *, released: bool) -> str | None:
 
 def _overlap(box: Sequence[float] | None, boxes: Singles) -> Bools:
     """Return [N]: whether each of the boxes [N, 4] overlaps one box by more than _LEAST_IOU."""
-    box_columns: Any = np.repeat(np.array(box, dtype=np.float32)[:, None], len(boxes), axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
+        box_columns: Any = np.repeat(np.array(box, dtype=np.float32)[:, None], len(boxes), axis=1)
         overlaps: Bools = iou(box_columns, boxes.T, inclusive=False) > _LEAST_IOU  # type: ignore[arg-type]
     return overlaps

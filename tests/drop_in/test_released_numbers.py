@@ -45,6 +45,7 @@ def test_what_the_released_class_returned_and_printed(case: str, seed: int, tmp_
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Mean of empty slice:RuntimeWarning")  # theirs
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # and files left open
 @pytest.mark.filterwarnings("ignore::hoicli.errors.HoicliWarning")  # in a few worlds most boxes fit nothing
 @pytest.mark.skipif(not PEERS, reason="needs clones of released evaluators: HOICLI_PEERS=FOLDER")
 @pytest.mark.parametrize("case", released.CASES)

@@ -308,3 +308,7 @@ def test_ground_truth_without_a_triplet_is_said_by_every_command(name: str, hoic
     said = "the ground truth holds no triplet"
     assert hoicli(*COMMANDS[name], "--gt", empty, *streams).err.count(said) == 1
     assert said not in hoicli(*COMMANDS[name], "--gt", GT, *streams).err
+    empty.write_bytes(empty.read_bytes() + b"[]\n")  # a dropped line may have held them
+    result = hoicli(*COMMANDS[name], "--gt", empty, *streams, "--on-error", "skip")
+    assert (result.code, result.err.count("\n")) == (1, 1)
+    assert result.err.startswith("hoicli: nothing is left: skipped 1 line; the first: ")

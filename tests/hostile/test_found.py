@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hoicli.records.boxes import iou
-from tests.hostile.readers import CORPUS, FOREIGN, GT, PREDICTIONS, VCOCO
+from tests.hostile.readers import CHOICE, CORPUS, FOREIGN, GT, PREDICTIONS, VCOCO
 from tests.support.project import Hoicli, changed, dumped, parsed, refusal, saved, written
 
 
@@ -145,6 +145,16 @@ def test_boxes_whose_area_no_double_holds(hoicli: Hoicli, tmp_path: Path) -> Non
     result = hoicli("eval", "--gt", GT, tmp_path / "p.jsonl")
     assert result.code == 0
     assert "Warning" not in result.err
+
+
+def test_boxes_that_no_single_holds(hoicli: Hoicli, tmp_path: Path) -> None:
+    """They are compared in single precision, without a word of NumPy's."""
+    (tmp_path / "gt.jsonl").write_text(GT.read_text().replace("[470, 60,", "[-1e39, -1e39,"))
+    (tmp_path / "p.jsonl").write_text(PREDICTIONS.read_text().replace("[[466.7, 49.1,", "[[-1e39, -1e39,"))
+    (tmp_path / "q.json").write_text((CHOICE / "pair.json").read_text().replace("319", "-1e39"))
+    assert "Warning" not in hoicli("validate", "--gt", tmp_path / "gt.jsonl", tmp_path / "p.jsonl").err
+    result = hoicli("vlm-eval", "--questions", tmp_path / "q.json", PREDICTIONS)
+    assert (result.code, "Warning" in result.err) == (0, False)
 
 
 def test_half_a_character_in_an_archive_is_a_bad_item(hoicli: Hoicli, tmp_path: Path) -> None:
