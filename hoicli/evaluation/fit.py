@@ -12,10 +12,12 @@ from hoicli.errors import DataError, Place
 from hoicli.evaluation.box_evidence import ENOUGH_IMAGES, IN_PARTS, IN_PIXELS, OVERSHOOT, PARTS, SOME, BoxEvidence
 from hoicli.evaluation.pairing import first_largest
 from hoicli.io.messages import note
+from hoicli.records import caveats
 from hoicli.records.boxes import MOST_INVERTED, find_inverted
 from hoicli.records.columns import Images
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints, median
+from hoicli.records.scenes import Scenes
 from hoicli.vocabulary.labels import Vocabulary
 
 SAMPLE = 100
@@ -143,7 +145,8 @@ def check_annotated(truth: Images, name: str, policy: ErrorPolicy) -> None:
     sides, and about ground truth without a triplet. Raises `DataError` if many boxes are inverted or all are fractions:
     the whole pixel that some protocols add to corners would make everything overlap; and if there is no triplet, but
     lines were dropped by the `policy`, which may have held them."""
-    if not len(truth.subject):
+    has_labels = isinstance(truth, Scenes) and truth.every_caveat & caveats.mask([caveats.WHOLE_IMAGE])
+    if not len(truth.subject) and not has_labels:
         policy.report(some_left=False)
         note(f"{name}: the ground truth holds no triplet: none can be found, and a mean of triplets shows nothing")
     Inverted().add(truth).report(name)

@@ -323,9 +323,8 @@ def test_people_alone(hoicli: Hoicli, tmp_path: Path) -> None:
     rows = rows_of(hoicli("agree", "--distribution", "--format", "jsonl", path).out)
     assert {metric for metric, _ in rows if "_" not in metric} == {"qwk", "alpha", "ac1", "ac2", "se"}
     assert sum(row["value"] for (metric, _), row in rows.items() if metric.startswith("rated_")) == 3  # no level is 1.5
-    result = hoicli("agree", "--subsets", path)
-    assert (result.code, result.out) == (2, "")
-    assert "--subsets needs people and models: --models says who is a model" in result.err
+    said = refusal(hoicli("agree", "--subsets", path), 2)
+    assert "--subsets needs people and models: --models says who is a model" in said
 
 
 def test_the_tables(hoicli: Hoicli) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hoicli.agreement.coefficients import estimate_of, share, updates_of, value_of, votes_by_majority
 from hoicli.resampling.draws import Resampling
 from tests.agreement.test_agreement import RATINGS, Row, rows_of
-from tests.support.project import Hoicli, written
+from tests.support.project import Hoicli, refusal, written
 
 NONE = math.nan
 
@@ -148,9 +148,8 @@ def test_a_second_study(hoicli: Hoicli, tmp_path: Path) -> None:
     assert (rows["update_size", "all"]["value"], rows["update_size", "all"]["n"]) == (1.5, 2)
     assert (rows["updated", "A1"]["value"], rows["updated", "A2"]["value"]) == (50.0, 100.0)
     nobody = written(tmp_path / "nobody.jsonl", [{"item": "another", "rater": "A1", "rating": 1}])
-    refused = hoicli("agree", "--again", nobody, RATINGS)
-    assert (refused.code, refused.out) == (1, "")
-    assert "--again: none of its ratings is of an item and a person of the first ratings" in refused.err
+    said = refusal(hoicli("agree", "--again", nobody, RATINGS))
+    assert "--again: none of its ratings is of an item and a person of the first ratings" in said
 
 
 def test_what_has_no_value(hoicli: Hoicli, tmp_path: Path) -> None:

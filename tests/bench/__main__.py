@@ -87,7 +87,6 @@ def with_tables(text: str, tables: dict[str, list[str]]) -> str:
 
 
 def main() -> None:
-    """Make the page."""
     started = time.monotonic()
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Measure hoicli's commands.")
     parser.add_argument("--only", default=",".join(SECTIONS), help="the sections, with commas between")

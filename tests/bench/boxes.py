@@ -70,7 +70,6 @@ def coco_items(records: list[tuple[int, Any, Any, Any]]) -> list[dict[str, Any]]
 
 
 def processes(options: Options) -> list[Process]:
-    """Our command and the peers, which `make bench` installs."""
     truth, found = (str(options.folder / name) for name in ("box_truth.jsonl", "box_detections.jsonl"))
     floor, ours = "floor: every line of the records", "eval --boxes --protocol coco-boxes"
     return [
@@ -86,7 +85,6 @@ def processes(options: Options) -> list[Process]:
 
 
 def facts(options: Options) -> str:
-    """The size of what was read."""
     size = (options.folder / "box_detections.jsonl").stat().st_size / 1e6
     return f"a made dump: {IMAGES:,} images, {IMAGES * DETECTIONS:,} boxes of 80 labels, {size:.0f} MB of records"
 

@@ -109,7 +109,6 @@ def processes(options: Options) -> list[Process]:
 
 
 def facts(options: Options) -> str:
-    """How much was read and written."""
     made = [path.stat().st_size for path in (options.folder / PICTURES / "out1").rglob("*.jpg")]
     return (
         f"{len(PHOTOS)} photographs of scikit-image and scikit-learn, longer side at most {REFERENCE_SIDE}; "
@@ -125,7 +124,6 @@ def photographs() -> dict[str, Image]:
 
 
 def timed(work: Callable[[], Image], repeat: int) -> tuple[float, Image]:
-    """(the best time of so many, the last result)."""
     best = float("inf")
     for _ in range(repeat):
         start = time.perf_counter()

@@ -28,7 +28,6 @@ Way = tuple[Callable[..., None], Callable[[], object]]
 
 
 def own(truth: Path) -> Way:
-    """hoicli.Evaluator."""
     evaluator = hoicli.Evaluator(truth, "hico")
     return (
         lambda image_id, given, _: evaluator.update(image_id, **given),
@@ -37,7 +36,6 @@ def own(truth: Path) -> Way:
 
 
 def theirs(backend: str) -> Way:
-    """torchmetrics' MeanAveragePrecision."""
     import torch
     from torchmetrics.detection import MeanAveragePrecision
 
@@ -76,7 +74,6 @@ def annotated_pairs(truth: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def main(way: str, truth: str, source: str, count: str = "") -> None:
-    """Seconds of a processor for the updates and for the result."""
     given = images(Path(source))[: int(count) if count else None]
     annotated = dict(annotated_pairs(Path(truth)))
     backends = {"torchmetrics": "pycocotools", "faster-coco-eval": "faster_coco_eval"}

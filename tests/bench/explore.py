@@ -49,7 +49,6 @@ def prepare(options: Options) -> None:
 
 
 def processes(options: Options) -> list[Process]:
-    """One model, and two."""
     truth, found = map(str, hico.records(options))
     one, two = (str(options.folder / name) for name in ("explorer", "explorer-of-two"))
     return [
@@ -59,7 +58,6 @@ def processes(options: Options) -> list[Process]:
 
 
 def facts(options: Options) -> str:
-    """The size of what is written."""
     pages = [options.folder / name for name in ("explorer", "explorer-of-two")]
     sizes = [sum(path.stat().st_size for path in page.rglob("*") if path.is_file()) / 1e6 for page in pages]
     text = (pages[0] / "data" / "facts.js").read_text().split('"')[5]

@@ -12,7 +12,6 @@ from pathlib import Path
 
 
 def main(what: str, path: str, times: str = "") -> None:
-    """Read, and throw away."""
     if what in ("images", "read"):
         import cv2
 

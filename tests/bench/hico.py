@@ -25,7 +25,6 @@ def sources(options: Options) -> tuple[Path, Path]:
 
 
 def records(options: Options) -> tuple[Path, Path]:
-    """The ground truth and predictions that the commands read."""
     return options.folder / "gt.jsonl", options.folder / "predictions.jsonl"
 
 
@@ -82,7 +81,6 @@ def processes(options: Options) -> list[Process]:
 
 
 def facts(options: Options) -> str:
-    """The size of what was read."""
     truth, found = records(options)
     with found.open("rb") as stream:
         triplets = sum(len(orjson.loads(line)["hois"]) for line in stream)

@@ -20,13 +20,11 @@ from tests.support.project import Record
 
 
 def records(path: str) -> list[Record]:
-    """Every line of a file."""
     with open(path, "rb") as stream:
         return [orjson.loads(line) for line in stream]
 
 
 def hico(truth: str, predictions: str) -> None:
-    """AP of the 600 classes by protocol hico."""
     from tests.support import reference
 
     reference.evaluate("hico", records(truth), records(predictions), list(load("hico").interactions))
@@ -42,7 +40,6 @@ def types(truth: str, predictions: str) -> None:
 
 
 def vcoco(truth: str, predictions: str) -> None:
-    """Agents and both scenarios."""
     from tests.support import vcoco_reference
 
     annotated, found = records(truth), records(predictions)

@@ -128,12 +128,10 @@ def apart(work: Callable[..., T], *arguments: object) -> T:
 
 
 def shown(command: Sequence[str]) -> str:
-    """A command as it is typed."""
     return shlex.join("python" if part == sys.executable else part for part in command)
 
 
 def say(message: str) -> None:
-    """Progress, on stderr."""
     print(message, file=sys.stderr, flush=True)
 
 
@@ -190,7 +188,6 @@ def machine() -> str:
 
 
 def versions() -> str:
-    """Python, and what does the work."""
     found = [f"{platform.python_implementation()} {platform.python_version()}"]
     for name in (
         "NumPy",

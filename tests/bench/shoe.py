@@ -33,7 +33,6 @@ def processes(options: Options) -> list[Process]:
 
 
 def facts(options: Options) -> str:
-    """How many pairs there were."""
     with (options.folder / "class_pairs.jsonl").open("rb") as stream:
         classes = sum(1 for _ in stream)
     with (options.folder / "similarities.jsonl").open("rb") as stream:

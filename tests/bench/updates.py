@@ -55,7 +55,6 @@ def microseconds(truth: Path, source: Path) -> float:
 
 
 def main(truth: str, source: str) -> None:
-    """Every image updated, then computed."""
     evaluator = hoicli.Evaluator(truth, protocol=["hico"])
     for image_id, arrays in images(Path(source)):
         evaluator.update(image_id, **arrays)

@@ -25,12 +25,10 @@ FILES = ("vcoco_test.json", "instances.json", "test.ids", "vcoco_results.pkl")
 
 
 def prepare(options: Options) -> None:
-    """Make the four files."""
     make_dump(options.folder)
 
 
 def processes(options: Options) -> list[Process]:
-    """From the official files to the numbers."""
     vsrl, instances, ids, cache = (str(options.folder / name) for name in FILES)
     names = ("vcoco_gt.jsonl", "vcoco_predictions.jsonl", "vcoco_full.pkl")
     truth, found, full = (str(options.folder / name) for name in names)
@@ -52,7 +50,6 @@ def processes(options: Options) -> list[Process]:
 
 
 def facts(options: Options) -> str:
-    """The size of what was read."""
     people = len(pickle.loads((options.folder / FILES[3]).read_bytes()))
     return f"a made cache: {IMAGES:,} images, {people:,} dictionaries"
 

@@ -30,7 +30,6 @@ Convert = Callable[..., Path]
 
 
 def foreign(name: str) -> str:
-    """The path of a fixture, or of several with commas."""
     return ",".join(str(FOREIGN / part) for part in name.split(","))
 
 
@@ -42,8 +41,6 @@ def same(direct: Result, converted: Result) -> None:
 
 @pytest.fixture
 def converted(hoicli: Hoicli, tmp_path: Path) -> Convert:
-    """Converts a dump to a file; its path."""
-
     def convert(path: object, *options: object) -> Path:
         target = tmp_path / (Path(str(path)).name.split(".")[0] + ".jsonl")
         assert hoicli("convert", *options, *str(path).split(","), "-o", target).code == 0

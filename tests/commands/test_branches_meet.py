@@ -67,7 +67,6 @@ def test_a_diagnosis_of_shards_is_signed_for_all_images(hoicli: Hoicli, tmp_path
 
 
 def test_predictions_of_no_class_are_not_emitted_in_silence(hoicli: Hoicli, tmp_path: Path) -> None:
-    """As the rows are refused."""
     truth, strange = tmp_path / "gt.jsonl", tmp_path / "preds.jsonl"
     boxes = {"boxes": [[0, 0, 9, 9], [20, 20, 39, 39]], "labels": ["person", "cup"]}
     for path, verb, score in ((truth, "hold", {}), (strange, "ride", {"score": 0.5})):

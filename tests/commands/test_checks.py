@@ -48,7 +48,6 @@ OUTPUTS = [(name, param, mark) for name, param, mark in MARKED if isinstance(mar
 
 
 def refused(result: Result) -> str:
-    """The one line of a wrong call, which did nothing."""
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1), result
     return result.err.removeprefix("hoicli: ").strip()
 
@@ -268,12 +267,10 @@ def test_an_empty_text_is_refused_with_its_option(hoicli: Hoicli, arguments: tup
 
 def test_tags_that_rows_have_by_another_option_are_refused(hoicli: Hoicli, tmp_path: Path) -> None:
     figure = ("--plot-kind", "no-interaction", "--plot", tmp_path / "figure.svg")
-    taken = hoicli("diagnose", "--gt", GT, *figure, "--tag", "noint=1", PREDICTIONS)
-    assert taken.code == 2
-    assert "--tag noint: rows have a noint of their own" in taken.err
-    grouped = hoicli("eval", "--gt", GT, "--by", "camera", "--tag", "camera=1", PREDICTIONS)
-    assert grouped.code == 2
-    assert "--tag camera: --by camera gives rows this tag" in grouped.err
+    said = refusal(hoicli("diagnose", "--gt", GT, *figure, "--tag", "noint=1", PREDICTIONS), 2)
+    assert "--tag noint: rows have a noint of their own" in said
+    said = refusal(hoicli("eval", "--gt", GT, "--by", "camera", "--tag", "camera=1", PREDICTIONS), 2)
+    assert "--tag camera: --by camera gives rows this tag" in said
 
 
 DATA = ("--gt", "gt.jsonl", "preds.jsonl")

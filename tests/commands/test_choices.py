@@ -94,7 +94,6 @@ def test_everything_offered_is_accepted(name: str, hoicli: Hoicli, tmp_path: Pat
 
 
 def test_the_shell_asks_and_is_answered(tmp_path: Path) -> None:
-    """As the script of `hoicli --show-completion` calls it."""
     asked = {"_HOICLI_COMPLETE": "complete_bash", "COMP_WORDS": "hoicli eval --on-error ", "COMP_CWORD": "3"}
     python, asked = [sys.executable, "-m", "hoicli"], {**os.environ, **asked}
     done = subprocess.run(python, env=asked, capture_output=True, text=True, check=False)

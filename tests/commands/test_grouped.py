@@ -24,7 +24,7 @@ from hoicli.interface.grouped_calls import collapse_notes
 from hoicli.io.streams import Line
 from hoicli.records.group_lines import read_fields
 from tests.support.kernel import arrays
-from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, Hoicli, parsed, records, refusal, written
+from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, Hoicli, parsed, records, refusal, saved, written
 
 Record = dict[str, Any]
 CELLS = (("clean", 0), ("jpeg", 2), ("jpeg", 10))
@@ -53,7 +53,6 @@ def truth_and_predictions() -> tuple[list[Record], list[Record]]:
 
 
 def without(record: Record, *names: str) -> Record:
-    """A record without some fields."""
     return {key: value for key, value in record.items() if key not in names}
 
 
@@ -103,7 +102,6 @@ def test_groups_are_as_single_calls(hoicli: Hoicli, tmp_path: Path, command: str
 
 
 def test_several_models(hoicli: Hoicli, tmp_path: Path) -> None:
-    """Each model's file is divided; models are named as in a single call."""
     truth, predictions = truth_and_predictions()
     gt = written(tmp_path / "gt.jsonl", truth)
     a, b = written(tmp_path / "a.jsonl", predictions), written(tmp_path / "b.jsonl", predictions)
@@ -114,7 +112,6 @@ def test_several_models(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def test_compare(hoicli: Hoicli, tmp_path: Path) -> None:
-    """A comparison in each group, with its sentences; one loss is a failure."""
     truth, predictions = truth_and_predictions()
     gt, a, b = written(tmp_path / "gt.jsonl", truth), tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     written(a, predictions)
@@ -210,8 +207,7 @@ def test_own_field(hoicli: Hoicli, tmp_path: Path) -> None:
     gt = written(tmp_path / "gt.jsonl", truth)
     result = hoicli("eval", "--gt", gt, "--by", "camera", "--protocol", "hico", PREDICTIONS)
     assert {row["tags"]["camera"] for row in parsed(result.out)} == {"c0", "c1"}
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text(result.out)
+    rows = saved(tmp_path / "rows.jsonl", result.out)
     table = hoicli("table", "--columns", "tag.camera,subset", rows, "--format", "csv").out
     assert table.startswith("metric,c0 full,")
 
@@ -220,8 +216,7 @@ def test_match_stream(hoicli: Hoicli, tmp_path: Path) -> None:
     """Match records have the fields, so that they can be grouped again, with the ground truth and without."""
     truth, predictions = truth_and_predictions()
     gt, preds = written(tmp_path / "gt.jsonl", truth), written(tmp_path / "preds.jsonl", predictions)
-    matches = tmp_path / "matches.jsonl"
-    matches.write_text(hoicli("match", "--gt", gt, *BY, "--protocol", "diag", preds).out)
+    matches = saved(tmp_path / "matches.jsonl", hoicli("match", "--gt", gt, *BY, "--protocol", "diag", preds).out)
     directly = hoicli("diagnose", "--gt", gt, *BY, preds)
     assert directly.code == 0
     assert hoicli("diagnose", *BY, matches).out == directly.out
@@ -231,12 +226,10 @@ def test_match_stream(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def test_errors(hoicli: Hoicli, tmp_path: Path) -> None:
-    """One line with file, line and field."""
     truth, predictions = truth_and_predictions()
     gt, preds = tmp_path / "gt.jsonl", tmp_path / "preds.jsonl"
 
     def message(*changed: str, by: str = "corruption,severity") -> str:
-        """What a call says, with the names of files alone."""
         result = hoicli("eval", "--gt", gt, "--by", by, *changed, preds)
         assert (result.out, result.err.count("\n")) == ("", 1), result
         return result.err.strip().replace(f"{tmp_path}/", "")
@@ -332,7 +325,6 @@ def test_a_grid_without_files(tmp_path: Path) -> None:
 
 
 def test_notes_are_collapsed() -> None:
-    """One note for all groups."""
     notes = {"a": ["1 of 8 images", "left out"], "b": ["2,000 of 9 images (b)", "left out"], "c": ["left out"]}
     assert list(collapse_notes(notes)) == ["a: 1 of 8 images (so or alike in 1 more groups)", "left out"]
 

@@ -25,7 +25,6 @@ SECTIONS = ("Streams:", "Options:", "Examples:", "Exit codes:", "See also:")
 
 
 def help_of(name: str, columns: int = 80) -> str:
-    """The page of a command, made in this process."""
     group = typer.main.get_command(app)
     context = group.make_context("hoicli", [], resilient_parsing=True, terminal_width=columns, max_content_width=110)
     command = command_of(name)
@@ -33,7 +32,6 @@ def help_of(name: str, columns: int = 80) -> str:
 
 
 def examples(text: str) -> list[str]:
-    """The command lines of a page's examples, as they are shown."""
     section = text.partition("\nExamples:\n")[2].partition("\nExit codes:")[0]
     parts = [part for part in re.split(r"(?m)^  # .*\n", section) if part.strip()]
     return [re.sub(r"(?m)^  ", "", part).strip() for part in parts]
@@ -154,7 +152,6 @@ def ran(line: str, folder: Path, hoicli: Hoicli) -> Result:
 @pytest.mark.long
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hoicli: Hoicli) -> None:
-    """One after another, in one folder."""
     lines = examples(help_of(name))
     assert lines
     furnished(tmp_path, name)

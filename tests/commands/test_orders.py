@@ -91,7 +91,6 @@ def reversed_hois(record: Record) -> Record:
 
 
 def listed_in(rows: list[Record]) -> set[str]:
-    """The digest of the order in the rows' signatures, "" without one."""
     return {dict(part.partition(":")[::2] for part in row["signature"].split("|")).get("listed", "") for row in rows}
 
 

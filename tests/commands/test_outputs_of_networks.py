@@ -24,7 +24,6 @@ HICO, VCOCO = load("hico"), FIXTURES / "vcoco"
 
 
 def outputs_of(rng: np.random.Generator, images: int, queries: int, *, matching: bool) -> Record:
-    """What a network of random weights gives."""
     shapes = {"pred_obj_logits": 81, "pred_verb_logits": 117, "pred_sub_boxes": 4, "pred_obj_boxes": 4}
     shapes |= {"pred_matching_logits": 2} if matching else {}
     found: Record = {
@@ -124,7 +123,6 @@ def pairs(pairing: Any, /, **changes: Any) -> Record:
 
 
 def boxes_of_pairs(found: Record) -> list[tuple[list[float], list[float]]]:
-    """The boxes of each triplet."""
     boxes = found["boxes"].tolist()
     return [(boxes[a], boxes[b]) for a, b in zip(found["subject"], found["object"], strict=True)]
 

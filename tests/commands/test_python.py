@@ -190,7 +190,6 @@ def test_a_table_of_another_library_is_its_rows(library: str, way: str) -> None:
 
 
 def test_numbers_of_other_libraries_in_records() -> None:
-    """NumPy's numbers in a record are read as the numbers they are."""
     found = records(PREDICTIONS)
     for record in found:
         record["boxes"] = np.array(record["boxes"])
@@ -282,7 +281,6 @@ def test_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def wrong(given: object) -> Any:
-    """What a type checker would refuse."""
     return given
 
 

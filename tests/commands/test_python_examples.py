@@ -26,7 +26,6 @@ needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is no
 
 
 def evaluated(predictions: Path) -> dict[str, Any]:
-    """The values of protocol hico."""
     return hoicli.evaluate(GT, predictions, protocol="hico").to_dict()
 
 
@@ -34,7 +33,6 @@ WANTED = evaluated(PREDICTIONS)
 
 
 def run(script: str, *arguments: object) -> str:
-    """What a script prints."""
     command = [sys.executable, str(FIXTURES / "python" / script), *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=PATIENCE)
@@ -76,7 +74,6 @@ def test_a_tracker_takes_the_flat_dictionary(tmp_path: Path, tracker: str) -> No
 
 @pytest.mark.parametrize("tool", ["duckdb", "polars", "datasets"])
 def test_queries_of_rows_and_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str) -> None:
-    """As plain Python computes them."""
     if find_spec(tool) is None:
         pytest.skip(f"{tool} is not installed (hoicli[dev-queries])")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))

@@ -60,7 +60,6 @@ def faults(modules: Collection[str]) -> list[str]:
 
 
 def modules() -> set[str]:
-    """The commands that have a module."""
     return {path.stem.replace("_", "-") for path in Path(ROOT, "hoicli/commands").glob("[a-z]*.py")}
 
 

@@ -36,7 +36,6 @@ MOVED: dict[tuple[str, str], dict[str, float]] = {
 
 
 def numbers(folder: Path) -> dict[str, dict[str, Any]]:
-    """What the commands that read each kind make of a release's files."""
     (gt, predictions), of_vcoco, of_own, of_shoe = (
         (folder / f"{kind}gt.jsonl", folder / f"{kind}predictions.jsonl")
         for kind in ("", "vcoco_", "dataset_", "shoe_")

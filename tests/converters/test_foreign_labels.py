@@ -70,18 +70,16 @@ def test_ground_truth_of_hoi_a_is_not_hico_det(name: str, hoicli: Hoicli, tmp_pa
 
 @pytest.mark.parametrize("base", [0, 1])
 def test_predictions_of_hoi_a_are_not_hico_det(base: int, hoicli: Hoicli, tmp_path: Path) -> None:
-    result = hoicli("convert", dumped(tmp_path / "dump.json", predicted(hoi_a(), base=base)))
-    assert (result.code, result.out) == (1, "")
-    assert "12 of the first 12 best predictions are no interaction (adjust car in test_000000)" in result.err
+    said = refusal(hoicli("convert", dumped(tmp_path / "dump.json", predicted(hoi_a(), base=base))))
+    assert "12 of the first 12 best predictions are no interaction (adjust car in test_000000)" in said
 
 
 def test_a_number_that_there_is_not_hides_no_doubt(hoicli: Hoicli, tmp_path: Path) -> None:
     """Of a dump counted otherwise, some number is beyond the last label: the doubt about all of them is said."""
     items = predicted(hoi_a(), base=1)
     items[-1]["predictions"][1]["category_id"] = 12  # a number that COCO does not have
-    result = hoicli("convert", dumped(tmp_path / "dump.json", items))
-    assert (result.code, result.out) == (1, "")
-    assert "11 of the first 11 best predictions are no interaction (adjust car in test_000000)" in result.err
+    said = refusal(hoicli("convert", dumped(tmp_path / "dump.json", items)))
+    assert "11 of the first 11 best predictions are no interaction (adjust car in test_000000)" in said
 
 
 def test_the_dataset_said_is_taken_unless_it_cannot_be(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -27,7 +27,6 @@ PAIR = {"h_box": [1, 2, 30, 40], "o_box": [5.5, 6.5, 70.25, 80], "o_label": 13, 
 
 
 def read(path: Path, name: str, *, images: list[str] | None = None, skip: bool = False) -> list[Record]:
-    """The records of a file, each of them good."""
     context = Context(load("hico"), ErrorPolicy(skip=skip), format=name, images=images)
     source = Source(str(path))
     assert name == detect(source)
@@ -61,7 +60,6 @@ both = pytest.mark.parametrize("save", [pickled, as_json])
 
 
 def triplets(records: list[Record]) -> dict[str, list[tuple[Any, ...]]]:
-    """What each image says, whatever the order of its boxes."""
     return {record["image_id"]: triplets_of(record) for record in records}
 
 

@@ -56,7 +56,6 @@ def convert(path: Path, name: str, context: Context | None = None) -> Records:
 
 
 def by_image(records: Records, images: list[str] | None = None) -> dict[str, list[tuple[Any, ...]]]:
-    """Image id -> triplets, of all `images` where given."""
     found = {record["image_id"]: sorted(triplets_of(record)) for record in records}
     return found if images is None else {image_id: found.get(image_id, []) for image_id in images}
 
@@ -92,7 +91,6 @@ OTHER = [5.0, 6.0, 70.0, 80.0]
 
 
 def cdn_item(**changes: Any) -> dict[str, Any]:
-    """An image with a person who rides a bicycle."""
     item = {
         "filename": "test2015/HICO_test2015_00000009.jpg",
         "predictions": [{"bbox": BOX, "category_id": 0}, {"bbox": OTHER, "category_id": 1}],
@@ -323,7 +321,6 @@ def test_ppdm_errors(item: dict[str, Any], message: str, tmp_path: Path) -> None
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of the fixture that a test may spoil."""
     return shutil.copytree(FOREIGN / "detections_mat", tmp_path / "mat")
 
 

@@ -32,7 +32,6 @@ NO_LABELS = (
 
 
 def refusal(result: Result) -> str:
-    """The one line that says why a conversion failed."""
     assert result.code == 1, result
     return result.err.splitlines()[-1]
 
@@ -298,7 +297,6 @@ def test_hico_mat_however_it_is_stored(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 def converted(path: Path, *companions: Path) -> list[Record]:
-    """The records of an anno_bbox.mat, without the command."""
     context = Context(load_vocabulary("hico"), ErrorPolicy())
     return list(read(Source(str(path), [Source(str(other)) for other in companions]), context))
 
@@ -368,7 +366,6 @@ def test_hico_mat_wrong_images(hoicli: Hoicli, tmp_path: Path, change: Images, p
 
 
 def _anno(tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    """anno.mat with a change."""
     content = {**maker.labels(TRUTH, "test"), "list_action": maker.actions()}
     change(content)
     path = tmp_path / "anno.mat"

@@ -28,7 +28,6 @@ Change = Callable[[Any], None]
 
 
 def refusal(result: Result) -> str:
-    """The one line that says why a conversion failed, some records of which may be written."""
     assert result.code == 1, result
     assert result.err.count("\n") == 1
     return result.err.strip()

@@ -325,9 +325,8 @@ def test_a_wrong_call_is_one_clear_line(
 
 
 def test_a_preview_needs_a_picture_to_write_to(hoicli: Hoicli, folder: Path) -> None:
-    result = hoicli("corrupt", "--preview", folder / "images/a.png")
-    assert result.code == 2
-    assert "--preview: give the picture to draw with -o FILE.png (or .jpg)" in result.err
+    said = refusal(hoicli("corrupt", "--preview", folder / "images/a.png"), 2)
+    assert "--preview: give the picture to draw with -o FILE.png (or .jpg)" in said
 
 
 def test_list_has_the_corruptions_that_are_named(hoicli: Hoicli) -> None:

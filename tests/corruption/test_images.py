@@ -33,7 +33,6 @@ def scene(mode: str = "RGB") -> PIL.Image.Image:
 
 
 def written(data: bytes) -> PIL.Image.Image:
-    """The file that is made of a file, without any corruption."""
     picture = decode(data)
     image = PIL.Image.open(BytesIO(add_stamp(picture, encode(picture, picture.pixels), {"psnr": 1})))
     image.load()

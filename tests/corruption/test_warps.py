@@ -51,7 +51,6 @@ def solid(box: Box) -> Image:
 
 
 def found(image: Image) -> tuple[float, float, float, float]:
-    """The bounds of what is light."""
     light = image[:, :, 0] > 127
     rows, columns = np.flatnonzero(light.any(axis=1)), np.flatnonzero(light.any(axis=0))
     return float(columns[0]), float(rows[0]), float(columns[-1]), float(rows[-1])

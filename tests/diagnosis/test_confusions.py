@@ -31,8 +31,6 @@ Found = dict[Cell, tuple[int, float | None]]
 
 
 class Unmatched(Given):
-    """Prediction records."""
-
     model = "m"
     tagged = False
 

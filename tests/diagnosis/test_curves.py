@@ -39,7 +39,6 @@ def by_class(rows: list[Row], metric: str) -> dict[tuple[str, str], list[Row]]:
 
 
 def integrated(recalls: list[Row], precisions: list[Row], grid: tuple[float, ...]) -> float:
-    """AP over the grid from the rows of a curve."""
     value = {row["rank"]: row["value"] for row in precisions}
     n = recalls[0]["n"] if recalls else 0
     points = [(round(row["value"] * n / 100), value[row["rank"]]) for row in recalls if row["value"] is not None]

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 from hoicli.diagnosis.error_types import ERRORS
-from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.records.oracles import IN_TURN, ORACLES
 from tests.support import reference, strategies
-from tests.support.diagnosis import HICO, INJECTED, READINGS, agrees_in_any_order, counts, diagnosis
+from tests.support.diagnosis import HICO, INJECTED, counts, diagnosis
 from tests.support.project import GT, PAIR, Data, Hoicli, Record, parsed, refusal, saved
 
 FAR = [5000.0, 5000.0, 5050.0, 5050.0]
@@ -95,7 +93,6 @@ def inject(error: str, record: Record, predicted: Record, shuffle: random.Random
 
 @pytest.fixture(scope="session")
 def real_truth(hico_test: Path) -> list[Record]:
-    """1,000 real images."""
     records = (json.loads(line) for line in hico_test.read_text().splitlines())
     return [record for record in records if usable(record)][:1000]
 
@@ -126,13 +123,6 @@ def test_injected_errors_are_counted_exactly(error: str, truth_records: list[Rec
     if len(truth_records) == 1000:
         assert injected >= 100
     assert counts(truth_records, predictions) == ({error: injected} if injected else {})
-
-
-@pytest.mark.parametrize("reading", READINGS)
-@settings(max_examples=20)
-@given(strategies.datasets(), st.randoms(use_true_random=False))
-def test_in_any_order_every_prediction_has_one_type(reading: Reading, data: Data, shuffle: random.Random) -> None:
-    agrees_in_any_order(data, shuffle, reading)
 
 
 def test_a_person_by_another_name_is_a_human_box_error(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -225,9 +215,8 @@ def test_match_then_diagnose(hoicli: Hoicli, tmp_path: Path) -> None:
     expected = hoicli("diagnose", "--per-class", *PAIR).out
     assert hoicli("diagnose", "--per-class", matched).out == expected
     assert hoicli("match", "--protocol", "hico", "-o", matched, *PAIR).code == 0
-    result = hoicli("diagnose", matched)
-    assert result.code == 1
-    assert "no match records of protocol diag in it; write them with hoicli match --protocol diag" in result.err
+    said = refusal(hoicli("diagnose", matched))
+    assert "no match records of protocol diag in it; write them with hoicli match --protocol diag" in said
 
 
 def test_emit_gives_every_prediction_its_type(hoicli: Hoicli) -> None:

@@ -34,7 +34,6 @@ EVERY = ["none", *ORACLES]
 
 @cache
 def of_fixtures(reading: Reading = "shared") -> Diagnosis:
-    """The fixtures diagnosed in two halves."""
     (listed, first), (other, second) = (diagnosis_of(TRUTH, PREDICTED[half::2], reading) for half in (1, 0))
     listed.merge(other)
     first.merge(second)
@@ -44,7 +43,6 @@ def of_fixtures(reading: Reading = "shared") -> Diagnosis:
 
 @cache
 def emitted() -> list[Record]:
-    """The types of the fixtures' predictions, image by image."""
     return typed(TRUTH, PREDICTED)
 
 

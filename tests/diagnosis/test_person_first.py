@@ -131,7 +131,6 @@ def test_only_the_best_statements_of_an_image_are_repairs(better: int, missed: i
 
 
 def perfect(record: Record) -> Record:
-    """The ground truth as predictions."""
     hois = [{**hoi, "score": 0.9 - 0.001 * index} for index, hoi in enumerate(record["hois"])]
     copied = {key: copy.deepcopy(record[key]) for key in ("image_id", "boxes", "labels")}
     return {**copied, "hois": hois}
@@ -435,11 +434,6 @@ def test_oracles_one_upon_another_end_at_100(which: str, hoicli: Hoicli, request
     values = {(row["metric"], row["oracle"], row["subset"]): row["value"] for row in steps}
     assert [values["progressive_mAP", "missed_gt", subset] for subset in ("24", "25")] == [100.0, 100.0]
     assert len(steps) == 2 * 2 * len(IN_TURN)
-
-
-@given(datasets(), st.randoms(use_true_random=False))
-def test_order_changes_nothing_and_every_prediction_has_one_type(data: Data, shuffle: random.Random) -> None:
-    support.agrees_in_any_order(data, shuffle, vocabulary=VCOCO)
 
 
 def test_the_base_is_that_of_eval(hoicli: Hoicli, vcoco_600: tuple[Path, Path]) -> None:

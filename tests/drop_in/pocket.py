@@ -68,7 +68,6 @@ def linspace(first: float, last: float, count: int, **_: Any) -> Any:
 
 
 def stand_in() -> types.ModuleType:
-    """A module with the functions of torch that the released code calls."""
     torch = types.ModuleType("torch")
     vars(torch).update(
         Tensor=Tensor, FloatTensor=Tensor, LongTensor=Tensor, float64=np.float64, tensor=tensor, as_tensor=tensor,
@@ -84,7 +83,6 @@ def stand_in() -> types.ModuleType:
 
 
 def box_iou(first: Any, second: Any, encoding: str) -> Any:
-    """torchvision's, of edges."""
     assert encoding == "coord"
     one, other = np.asarray(first)[:, None], np.asarray(second)[None]
     sides = np.clip(np.minimum(one[..., 2:], other[..., 2:]) - np.maximum(one[..., :2], other[..., :2]), 0, None)
@@ -203,7 +201,6 @@ def names_of(peers: str) -> dict[str, Any]:
 
 
 def main(peers: str) -> None:
-    """Run the released code on all worlds, and write its AP."""
     names = names_of(peers)
     values = []
     for seed in SEEDS:

@@ -59,7 +59,6 @@ def module_of(path: Path, *mended: tuple[str, str], **known: Any) -> Any:
 
 
 def run(call: Callable[[], Any]) -> tuple[Any, str]:
-    """(what the call returns, what it prints)."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), np.errstate(all="ignore"):
         returned = call()
@@ -213,7 +212,6 @@ def released_classes(folder: str) -> SimpleNamespace:
 
 
 def main(folder: str) -> None:
-    """Run all cases, and write what they return and print."""
     classes = released_classes(folder)
     with tempfile.TemporaryDirectory() as output:
         numbers = {name: [run_case(classes, seed, output) for seed in worlds.SEEDS] for name, run_case in CASES.items()}

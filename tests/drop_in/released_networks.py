@@ -385,7 +385,6 @@ def released_code(folder: str) -> SimpleNamespace:
 
 
 def main(folder: str) -> None:
-    """Run all cases, and write their numbers."""
     code = released_code(folder)
     numbers = {name: [case(code, seed) for seed in range(3)] for name, case in CASES.items()}
     NUMBERS.write_text(json.dumps(numbers, separators=(",", ":")).replace("},{", "},\n{"))

@@ -68,8 +68,6 @@ def tensor(values: Any) -> Tensor:
 
 
 class Module:
-    """`nn.Module` for classes without weights."""
-
     def register_buffer(self, name: str, values: Any) -> None:
         setattr(self, name, values)
 

@@ -25,7 +25,6 @@ Images = list[dict[str, Any]]
 
 
 def correct_mat() -> Any:
-    """HICO-DET's, [117, 80]."""
     matrix = np.zeros((117, 80))
     for _, label, verb in TRIPLETS:
         matrix[verb, label] = 1

@@ -125,7 +125,6 @@ Rows = list[dict[str, Any]]
 
 
 def rows_of(folder: Path, *arguments: str) -> Rows:
-    """What a command line writes."""
     output = folder / "rows.jsonl"
     assert run([*arguments, "--format", "jsonl", "-o", str(output)]) == 0
     return [json.loads(line) for line in output.read_bytes().splitlines()]

@@ -196,8 +196,6 @@ def test_files_that_do_not_go_together(hoicli: Hoicli, tmp_path: Path) -> None:
 
 
 class Entry:
-    """An entry point of an installed package."""
-
     def __init__(self, name: str, value: object, version: str = "1.2") -> None:
         self.name, self.dist = name, SimpleNamespace(name="hoi-strict", version=version)
         self._value = value
@@ -250,9 +248,8 @@ IN_ITSELF["grid"] = IN_ITSELF
 @pytest.mark.parametrize("value", [IN_ITSELF, {"threshold": 1 << 70}])
 def test_what_no_file_can_hold(hoicli: Hoicli, added: Callable[..., None], value: object) -> None:
     added("hico-75", value)
-    result = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", "hico-75")
-    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
-    assert "hico-75 of hoi-strict 1.2 is no dict that JSON can hold" in result.err
+    said = refusal(hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", "hico-75"), 2)
+    assert "hico-75 of hoi-strict 1.2 is no dict that JSON can hold" in said
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,11 @@ LABELS = ["person", "dog", "table"]
 
 
 def image(image_id: str, *triplets: tuple[int, str, int], boxes: Any = BOXES, labels: Any = LABELS) -> Record:
-    """Ground truth."""
     hois = [{"subject": s, "object": o, "verb": verb} for s, verb, o in triplets]
     return {"image_id": image_id, "boxes": boxes, "labels": labels, "hois": hois}
 
 
 def scored(record: Record, *triplets: tuple[int, str, int, float], **changed: Any) -> Record:
-    """Predictions on the boxes of a record."""
     hois = [{"subject": s, "object": o, "verb": verb, "score": score} for s, verb, o, score in triplets]
     return {**record, "hois": hois, **changed}
 

@@ -76,7 +76,6 @@ def test_an_image_that_the_ground_truth_does_not_have() -> None:
 
 @pytest.fixture(scope="module")
 def matches(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The fixtures matched by two protocols."""
     from hoicli.cli import run
 
     path = tmp_path_factory.mktemp("matches") / "matches.jsonl"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -109,20 +108,6 @@ def test_parts_make_up_the_whole(data: Data) -> None:
     for row in EVERY:
         for slice_ in views.slices:
             assert +counts[f"{row.name}|{slice_.name}"] == +counts[f"{row.name}|"]
-
-
-@settings(max_examples=20)
-@given(strategies.datasets(), st.randoms(use_true_random=False))
-def test_order_changes_no_bit(data: Data, shuffle: random.Random) -> None:
-    views = Views(parse_thresholds(["0.3:0.5:0.1"]), sliced("objects:9", "people:2").slices)
-    before = viewed(data, views)
-    for records in data:
-        shuffle.shuffle(records)
-    after = viewed(data, views)
-    assert before.keys() == after.keys()
-    for key, results in before.items():
-        np.testing.assert_array_equal(results.ap, after[key].ap)
-        np.testing.assert_array_equal(results.in_mean, after[key].in_mean)
 
 
 @settings(max_examples=20)

@@ -103,7 +103,6 @@ def drawn(page: Page, settled: str = SETTLED) -> None:
 
 
 def visit(page: Page, address: str) -> None:
-    """As one who types another address."""
     page.evaluate("address => { location.hash = address; }", address)
     drawn(page)
 
@@ -127,7 +126,6 @@ def count(text: str) -> int:
 
 
 def lines(page: Page, caption: str) -> list[list[str]]:
-    """The text of each line of the table whose caption begins so."""
     of = page.locator(".table").evaluate_all(
         """(tables, words) => tables.filter(table => table.firstChild.textContent.startsWith(words)).map(table =>
            Array.from(table.querySelectorAll("tbody tr"), row => Array.from(row.cells, cell => cell.textContent)))""",
@@ -145,7 +143,6 @@ def tiles(page: Page) -> dict[str, str]:
 
 
 def shown(value: float | None, signed: bool = False) -> str:
-    """A number as the page's views have it."""
     if value is None:
         return "\u2013"
     text = f"{value:+.2f}" if signed else f"{value:.2f}"

@@ -20,7 +20,6 @@ Row = dict[str, Any]
 
 
 def rows_of(hoicli: Hoicli, *words: object) -> list[Row]:
-    """The rows of a command, each with its slice and part in "view"."""
     result = hoicli(*words)
     assert result.code == 0, result.err
     found = parsed(result.out)
@@ -133,7 +132,6 @@ def check_numbers(
 
 
 def shown(value: float | None, digits: int = 2, signed: bool = False) -> str:
-    """A number as a table has it."""
     if value is None:
         return "-"
     if isinstance(value, int):

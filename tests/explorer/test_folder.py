@@ -47,7 +47,6 @@ def test_pictures_have_names_of_their_own(hoicli: Hoicli, tmp_path: Path) -> Non
 
 
 def test_one_file(hoicli: Hoicli, tmp_path: Path) -> None:
-    """The same data as in a folder, in one file; whole or not at all."""
     gt, one, two, images = write_scenes(tmp_path)
     for name, words in (("page.html", ()), ("page", ()), ("again.HTM", ())):
         assert hoicli("explore", "--gt", gt, one, two, *words, "-o", tmp_path / name).code == 0

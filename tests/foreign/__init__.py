@@ -47,11 +47,9 @@ class Fixture:
 
     @property
     def path(self) -> Path:
-        """Where it is."""
         return FIXTURES / self.folder / self.place / self.file
 
     def records(self) -> tuple[Records, Records]:
-        """The ground truth and the predictions."""
         folder = FIXTURES / self.folder if self.folder else EIGHT
         truth, predictions = (
             [orjson.loads(line) for line in (folder / name).read_bytes().splitlines()]
@@ -78,7 +76,6 @@ def writes(file: str, **where: Any) -> Callable[[Make], Make]:
 
 
 def fixtures() -> dict[str, Fixture]:
-    """All of them, by the name of their function."""
     for module in iter_modules(__path__):
         if module.name != "__main__":
             import_module(f"{__name__}.{module.name}")

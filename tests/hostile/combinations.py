@@ -181,7 +181,6 @@ def _run(words: list[str], place: Path) -> int:
 
 
 def main() -> int:
-    """The campaign."""
     parser = argparse.ArgumentParser(prog="python -m tests.hostile.combinations", description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--share", type=int, default=1)

@@ -42,12 +42,10 @@ class Writer:
 
     @property
     def command(self) -> str:
-        """The command that writes."""
         return self.words.split()[0]
 
     @property
     def stdout(self) -> bool:
-        """Whether it writes to stdout without -o."""
         return self.words.endswith("-o OUT") and not self.tree and "--save-images DIR " not in self.words
 
 
@@ -259,7 +257,6 @@ def _at_step(step: int, folder: Path, how: signal.Signals = signal.SIGKILL) -> N
 
 
 def _files(path: Path) -> dict[str, bytes]:
-    """The files under a path, or the one it is, by name."""
     if path.is_file():
         return {"": path.read_bytes()}
     return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
@@ -281,7 +278,6 @@ def _one_line(code: int, said: bytes) -> list[str]:
 
 
 def main(folder: Path, *, quick: bool) -> None:
-    """All of it."""
     writers = [writer for writer in WRITERS if not (quick and writer.slow)]
     counts = {"writers": len(writers), "kills": 0, "terms": 0, "disks": 0}
     for writer in writers:

@@ -56,7 +56,6 @@ VALUES: list[Any] = [
 
 
 def flip(rng: Random, data: bytes) -> bytes:
-    """Some bits turned."""
     changed = bytearray(data)
     for _ in range(rng.choice([1, 1, 2, 8])):
         if changed:
@@ -65,19 +64,16 @@ def flip(rng: Random, data: bytes) -> bytes:
 
 
 def truncate(rng: Random, data: bytes) -> bytes:
-    """Cut off somewhere, often near the end."""
     end = len(data) - rng.randrange(1, 20) if rng.random() < 0.3 else rng.randrange(len(data) + 1)
     return data[: max(0, end)]
 
 
 def remove(rng: Random, data: bytes) -> bytes:
-    """A piece gone."""
     start = rng.randrange(len(data) + 1)
     return data[:start] + data[start + rng.choice([1, 2, 4, 30, 1000]) :]
 
 
 def duplicate(rng: Random, data: bytes) -> bytes:
-    """A piece there twice, or the whole."""
     if rng.random() < 0.2:
         return data + data
     start = rng.randrange(len(data) + 1)
@@ -86,14 +82,12 @@ def duplicate(rng: Random, data: bytes) -> bytes:
 
 
 def splice(rng: Random, data: bytes) -> bytes:
-    """A piece of it elsewhere."""
     start, there = rng.randrange(len(data) + 1), rng.randrange(len(data) + 1)
     piece = data[start : start + rng.choice([1, 4, 40, 400])]
     return data[:there] + piece + data[there + (len(piece) if rng.random() < 0.5 else 0) :]
 
 
 def insert(rng: Random, data: bytes) -> bytes:
-    """A token where none belongs."""
     at = rng.choice([0, len(data), rng.randrange(len(data) + 1)])
     return data[:at] + rng.choice(TOKENS) + data[at:]
 
@@ -149,7 +143,6 @@ def token(rng: Random, data: bytes) -> bytes:
 
 
 def value(rng: Random) -> Any:
-    """A hostile value."""
     return copy.deepcopy(rng.choice(VALUES))
 
 
@@ -212,7 +205,6 @@ def json_text(tree: Any, rng: Random) -> bytes:
 
 
 def json_document(rng: Random, data: bytes) -> bytes:
-    """A JSON document with other values in it."""
     return json_text(restructure(rng, json.loads(data)), rng)
 
 
@@ -380,7 +372,6 @@ def png(rng: Random, data: bytes) -> bytes:
 
 
 def text_lines(rng: Random, data: bytes) -> bytes:
-    """A text of one thing a line."""
     lines = data.splitlines()
     at = rng.randrange(len(lines))
     lines[at] = str(rng.choice(VALUES)).encode("utf-8", "surrogatepass")
@@ -401,7 +392,6 @@ STRUCTURE: dict[str, list[Mutation]] = {
 
 
 def compressed(rng: Random, data: bytes) -> bytes:
-    """The file in a gzip that is whole, cut off, damaged, doubled, or followed by something; or seems to be zstd."""
     packed = gzip.compress(data, compresslevel=1)
     ways: list[Callable[[], bytes]] = [
         lambda: packed, lambda: packed[: rng.randrange(2, len(packed))], lambda: flip(rng, packed),

@@ -56,7 +56,6 @@ class Reader:
 
     @property
     def command(self) -> str:
-        """The command that reads."""
         return self.name.split(":")[0]
 
 
@@ -77,7 +76,6 @@ BESIDE: dict[str, dict[str, Path]] = {
 
 
 def options_of(command: str) -> set[str]:
-    """The options that a command has."""
     return {option for param in command_of(command).params for option in param.opts}
 
 

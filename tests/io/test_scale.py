@@ -44,7 +44,6 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    """A shell in a folder whose name has blanks."""
     folder, tools = tmp_path / "a folder", tmp_path / "tools"
     folder.mkdir()
     put_hoicli(tools)
@@ -91,8 +90,6 @@ NEEDS = {
 
 
 def by(name: str) -> Way:
-    """The way of an engine."""
-
     def way(shell: Shell, truth: Path, found: Path, shards: int, *options: str, protocol: str = "all") -> Result:
         return engine(shell, name, "eval", truth, found, "--blocks", shards, "--protocol", protocol, *options)
 

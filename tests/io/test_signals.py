@@ -49,7 +49,6 @@ def descendants(process: int) -> Iterator[int]:
 
 
 def alive(process: int) -> bool:
-    """Whether there is such a process, and not only its exit code."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -77,13 +76,11 @@ def parts(folder: Path) -> list[Path]:
 
 
 def started(*words: object, **more: Any) -> subprocess.Popen[bytes]:
-    """In a group of its own."""
     command = [*PYTHON, *map(str, words)]
     return subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, start_new_session=True, **more)
 
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:
-    """(exit code, what was said of the end); closes stdin only now."""
     assert process.stderr is not None
     code = process.wait(timeout=PATIENCE)
     said = process.stderr.read().decode()

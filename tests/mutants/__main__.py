@@ -38,13 +38,10 @@ _LONGEST = 1800
 
 
 def say(text: str) -> None:
-    """Progress."""
     print(text, file=sys.stderr, flush=True)
 
 
 class Bench:
-    """A copy of the repository in which tests run."""
-
     def __init__(self, folder: Path, scratch: Path) -> None:
         self.root, self._scratch = scratch / "hoicli", scratch
         shutil.copytree(ROOT, self.root, ignore=_NOT_COPIED)
@@ -176,7 +173,6 @@ def _key(row: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def main() -> None:
-    """See above."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants")
     parser.add_argument("modules", nargs="+", help="paths such as hoicli/diagnosis/repairs.py")
     parser.add_argument("--sample", type=int, help="so many mutants of each module (default: all)")

@@ -50,7 +50,6 @@ def mutants(source: str, count: int | None = None, seed: int = 0) -> list[Mutant
 
 
 def _difference(source: str, code: str) -> tuple[int, str, str]:
-    """(line, lines before, lines after) of the one place where they differ."""
     before, after = source.splitlines(), code.splitlines()
     blocks = [block for block in difflib.SequenceMatcher(a=before, b=after).get_opcodes() if block[0] != "equal"]
     start, end, start_after, end_after = blocks[0][1], blocks[-1][2], blocks[0][3], blocks[-1][4]

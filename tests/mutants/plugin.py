@@ -26,8 +26,6 @@ PATIENCE = 20
 
 
 class Recorder:
-    """Writes what each test runs."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
         self._coverage = coverage.Coverage(data_file=None, source=["hoicli"], config_file=False, messages=False)
@@ -60,8 +58,6 @@ class Recorder:
 
 
 class Chosen:
-    """Runs the listed tests only."""
-
     def __init__(self, seconds: dict[str, float]) -> None:
         self._seconds = seconds
 
@@ -77,7 +73,6 @@ class Chosen:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register what the environment asks for."""
     if "MUTANTS_RECORD" in os.environ:
         config.pluginmanager.register(Recorder(Path(os.environ["MUTANTS_RECORD"])))
     if "MUTANTS_TESTS" in os.environ:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import random
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -645,22 +644,6 @@ def test_slow_evaluator_agrees(data: Data, one_to_one: bool, released: bool, tri
         }
 
 
-@given(with_pairs(), st.booleans(), st.booleans(), st.booleans(), st.randoms(use_true_random=False))
-def test_the_order_of_lines_changes_nothing(
-    data: Data, one_to_one: bool, triplet_scores: bool, interactiveness: bool, shuffler: random.Random
-) -> None:
-    truth, predictions = data
-    settings = (Sweep(), Sweep(nms=0.3))
-    options: dict[str, Any] = {"one_to_one": one_to_one, "triplet_scores": triplet_scores}
-    options["interactiveness"] = interactiveness
-    before = list(pair_rows(gathered(truth, predictions, *settings, **options), tags={}))
-    other_truth, other_predictions = list(truth), list(predictions)
-    shuffler.shuffle(other_truth)
-    shuffler.shuffle(other_predictions)
-    after = gathered(other_truth, other_predictions, *settings, batch=2, shares=2, **options)
-    assert list(pair_rows(after, tags={})) == before
-
-
 GOOD = prediction([(0, 2, 0.5)], hois=[triplet(0, 2, "fly", 0.5, verb_score=0.5)], scores=[0.5, 0.5, 0.5, 0.5, 0.5])
 
 
@@ -797,9 +780,8 @@ def test_wrong_options(options: list[str], message: str, files: tuple[Path, Path
 
 def test_an_image_that_is_not_in_the_ground_truth(files: tuple[Path, Path], tmp_path: Path, hoicli: Hoicli) -> None:
     strange = written(tmp_path / "strange.jsonl", [{**GOOD, "image_id": "z"}])
-    result = hoicli("pairstats", "--gt", files[0], strange)
-    assert result.code == 1
-    assert "strange.jsonl:1: image_id: 'z' is not in the ground truth" in result.err
+    said = refusal(hoicli("pairstats", "--gt", files[0], strange))
+    assert "strange.jsonl:1: image_id: 'z' is not in the ground truth" in said
 
 
 def test_a_statistic_that_nobody_declared(monkeypatch: pytest.MonkeyPatch) -> None:

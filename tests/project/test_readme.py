@@ -101,7 +101,6 @@ def test_a_page_ends_with_the_commands_own_help(hoicli: Hoicli, monkeypatch: pyt
 
 @cache
 def options_of(name: str) -> frozenset[str]:
-    """The long options of a command."""
     names = (option for param in command_of(name).params for option in (*param.opts, *param.secondary_opts))
     return frozenset(option for option in names if option.startswith("--"))
 

@@ -29,7 +29,6 @@ class Recipe:
 
     @property
     def missing(self) -> list[str]:
-        """The tools it needs that are not here."""
         return [tool for tool in TOOLS if re.search(rf"\b{tool}\b", self.commands) and not shutil.which(tool)]
 
 

@@ -14,7 +14,19 @@ import pytest
 from hoicli import __version__
 from hoicli.commands.doctor import schema_text
 from hoicli.records.caveats import CAVEATS, names, read_caveats
-from tests.support.project import FIXTURES, GT, OTHER, PREDICTIONS, Hoicli, Record, parsed, saved, without_gt, written
+from tests.support.project import (
+    FIXTURES,
+    GT,
+    OTHER,
+    PREDICTIONS,
+    Hoicli,
+    Record,
+    parsed,
+    refusal,
+    saved,
+    without_gt,
+    written,
+)
 from tests.support.vcoco import with_labels
 
 VCOCO_TRUTH, VCOCO_PREDICTIONS = FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl"
@@ -28,13 +40,11 @@ def marked(path: Path, source: Path, *caveats: str) -> Path:
 
 
 def signatures(text: str) -> dict[str, str]:
-    """Protocol -> the signature of its rows."""
     return {row["protocol"]: without_gt(row["signature"]) for row in parsed(text)}
 
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """Ground truth without image-level labels."""
     whole = parsed(GT.read_text())
     content = [{key: value for key, value in record.items() if key != "image_hois"} for record in whole]
     return written(tmp_path / "bare.jsonl", content)
@@ -185,9 +195,8 @@ def test_a_match_record_of_what_cannot_be_served_is_refused(hoicli: Hoicli, tmp_
     matches = hoicli("match", "--protocol", "vcoco-s1", "--gt", VCOCO_TRUTH, VCOCO_PREDICTIONS).out
     content = [{**record, "caveats": ["pairs_only"]} for record in parsed(matches)]
     path = written(tmp_path / "matches.jsonl", content)
-    result = hoicli("eval", path)
-    assert (result.code, result.out) == (1, "")
-    assert result.err.startswith(f"{path}:1: protocol: the ground truth has only pairs with an object; ")
+    said = refusal(hoicli("eval", path))
+    assert said.startswith(f"{path}:1: protocol: the ground truth has only pairs with an object; ")
     path = written(tmp_path / "matches.jsonl", [{**content[0], "caveats": ["more"]}])
     assert hoicli("eval", path).err.startswith(f"{path}:1: caveats: must be an array of derived_labels, pairs_only, ")
 

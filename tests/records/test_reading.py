@@ -39,7 +39,6 @@ GOOD: dict[str, Any] = {
 def read(
     *records: Any, vocabulary: Vocabulary = HICO, scored: bool = True, skip: ErrorPolicy | None = None, **known: Any
 ) -> list[str]:
-    """The images that are read."""
     given = lines(records, "p.jsonl")
     found = read_scenes(given, vocabulary, scored=scored, policy=skip or ErrorPolicy(), **known)
     return list(concatenate(found, vocabulary).image_ids)

@@ -183,7 +183,6 @@ ACTIONS: Record = {
 
 
 def totals(records: list[Record], dataset: str = "hico") -> int:
-    """The total of the records, by both readers."""
     read: list[Images] = [
         scenes_of(lines(records), load(dataset), scored=False),
         named_images(lines(records), truth=True),

@@ -86,7 +86,6 @@ def results(hoicli: Hoicli, *arguments: object) -> list[Row]:
 
 
 def whole(rows: list[Row], metric: str) -> Any:
-    """The one value of a whole grid."""
     (value,) = (row["value"] for row in rows if row["metric"] == metric and not PARTS & row.keys())
     return value
 
@@ -214,9 +213,8 @@ def test_only_what_was_chosen_counts(hoicli: Hoicli, tmp_path: Path) -> None:
     assert whole(rare, "mri") == mri(falling(9))
     assert "of:mAP/rare" in rare[0]["signature"]
     both = written(tmp_path / "both.jsonl", [*good, *grid_rows(falling(7), tags={}, protocol="upt")])
-    result = hoicli("robust", both)
-    assert result.code == 2
-    assert result.err.startswith("hoicli: the rows are of several kinds; there are mAP full hico, mAP full upt: choose")
+    said = refusal(hoicli("robust", both), 2)
+    assert said.startswith("hoicli: the rows are of several kinds; there are mAP full hico, mAP full upt: choose")
     assert whole(results(hoicli, "--protocol", "upt", both), "mri") == mri(falling(7))
 
 
@@ -439,9 +437,8 @@ def test_a_bad_row_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, bad: Row, m
 def test_a_doubled_cell_is_never_skipped(hoicli: Hoicli, tmp_path: Path) -> None:
     path = written(tmp_path / "rows.jsonl", [*grid_rows(falling(), tags={}), row(20.0, "jpeg", 1)])
     for options in ((), ("--on-error", "skip"), ("--allow-missing",)):
-        result = hoicli("robust", *options, path)
-        assert result.code == 1
-        assert result.err.startswith(f"{path}:102: jpeg 1 of the model is at {path}:37 already; keep one row a cell,")
+        said = refusal(hoicli("robust", *options, path))
+        assert said.startswith(f"{path}:102: jpeg 1 of the model is at {path}:37 already; keep one row a cell,")
 
 
 def test_different_settings_do_not_average() -> None:

@@ -38,7 +38,6 @@ RECORD: Record = {
 
 
 def masks(record: Record, ratio: float = 0.5) -> list[list[int]]:
-    """Without chance."""
     return masks_of(record, ratio=ratio, expand=0.0)
 
 
@@ -124,7 +123,6 @@ def pixels_of(path: Path) -> Pixels:
 
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
-    """An empty folder for images."""
     (tmp_path / "out").mkdir()
     return tmp_path / "out"
 

@@ -175,7 +175,6 @@ def test_a_pair_that_the_screening_model_does_not_rate_is_asked_of_the_others(ca
 
 
 def never(asked: Asked) -> Fault:
-    """Nothing usable about one question, whatever is asked."""
     return lambda _, what, __: said("I'd rather not") if what == asked else None
 
 

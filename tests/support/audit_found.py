@@ -46,7 +46,6 @@ class World(NamedTuple):
 
 
 def world(images: int, common: int | None) -> World:
-    """So many of the sample's images, or as many that are about its most `common` classes."""
     made = [scene for scene, _ in scenes.scenes()[:images]]
     if common:
         classes, made = sorted(scenes.FREQUENCY, key=scenes.FREQUENCY.__getitem__)[-common:], []
@@ -79,7 +78,6 @@ NONE = Error("", [], set(), set())
 
 
 def classes_of(record: Record, boxes: list[int]) -> set[tuple[str, str]]:
-    """What is annotated on a pair."""
     hois = [hoi for hoi in record["hois"] if [hoi["subject"], hoi["object"]] == boxes]
     return {(hoi["verb"], record["labels"][boxes[1]]) for hoi in hois}
 
@@ -143,13 +141,11 @@ def found(world: World, rules: Rules, models: int, errors: int, seed: int) -> Co
 
 
 def means(world: World, rules: Rules, models: int, options: argparse.Namespace) -> dict[tuple[str, str], str]:
-    """The mean of `found` over rounds, rounded."""
     every = [found(world, rules, models, options.errors, seed) for seed in range(options.rounds)]
     return {key: f"{sum(of[key] for of in every) / len(every):.0f}" for key in (*SHOWN, *DUPLICATES)}
 
 
 def main() -> None:
-    """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.audit_found")
     for name, default in (("images", 300), ("errors", 25), ("rounds", 10)):
         parser.add_argument(f"--{name}", type=int, default=default)

@@ -31,7 +31,6 @@ LISTS = ("0.5,0.7", "0.5:0.7:0.1", "1,2", "3")
 
 
 def command_of(name: str) -> Command:
-    """The command that a campaign is of: its first word."""
     return DECLARED[import_module(f"hoicli.commands.{name.split()[0].replace('-', '_')}").__name__]
 
 
@@ -86,7 +85,6 @@ class Told:
     _first: dict[str, tuple[Row, str]] = field(default_factory=dict)
 
     def add(self, rows: Iterable[Row], call: str) -> None:
-        """Compare the rows of a call with those before."""
         for row in rows:
             measured = {key: row[key] for key in MEASURED if key in row}
             told = {key: value for key, value in row.items() if key not in (*MEASURED, *SAID)}
@@ -100,7 +98,6 @@ class Told:
 
 
 def rows_of(result: Result) -> list[Row] | None:
-    """The rows of a call that was not refused; fails for one that stopped with an internal error."""
     assert "internal error" not in result.err, result.err
     assert "Traceback" not in result.err, result.err
     return parsed(result.out) if result.code == 0 else None

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 
 from hoicli.diagnosis.emitted import diagnosis_records, typed_batches
-from hoicli.diagnosis.error_types import ERRORS, NOT_COUNTED
 from hoicli.diagnosis.repair_assignment import Reading
 from hoicli.diagnosis.repairs import Diagnosis
 from hoicli.evaluation.filters import Filters
@@ -14,11 +12,10 @@ from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.ranking import Listed
 from hoicli.evaluation.selection import protocol_of
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.oracles import IN_TURN
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
 from tests.support.kernel import ground_truth, lines
-from tests.support.project import Data, Record
+from tests.support.project import Record
 
 HICO = load("hico")
 DIAG = PROTOCOLS["diag"]
@@ -50,38 +47,15 @@ def diagnosis_of(
 def typed(
     truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared", vocabulary: Vocabulary = HICO
 ) -> list[Record]:
-    """The records of `diagnose --emit predictions`."""
     batches = typed_batches(lines(predictions), ground_truth(truth, vocabulary), Filters(), ErrorPolicy(), reading)
     row = protocol_of(vocabulary)
     return [record for _, found, types in batches for record in diagnosis_records(found, types, vocabulary, {}, row)]
 
 
 def counts(truth: Sequence[Record], predictions: Sequence[Record], vocabulary: Vocabulary = HICO) -> dict[str, int]:
-    """Error types that occur, true positives left out."""
     found = diagnosis(truth, predictions, vocabulary=vocabulary).counts()
     totals = {name: int(numbers.sum()) for name, numbers in found.items() if name != "true_positive"}
     return {name: total for name, total in totals.items() if total}
 
 
 INJECTED = ("duplicate", "interaction", "association", "object_box", "human_box", "both_boxes", "missed_gt")
-
-
-def agrees_in_any_order(
-    data: Data, shuffle: random.Random, reading: Reading = "shared", vocabulary: Vocabulary = HICO
-) -> None:
-    """The order of images changes no count and no AP, and every prediction that counts has one type."""
-    truth, predictions = data
-    before = diagnosis(truth, predictions, reading, vocabulary)
-    shuffle.shuffle(predictions)
-    shuffle.shuffle(truth)
-    after = diagnosis(truth, predictions, reading, vocabulary)
-    first, second = before.counts(), after.counts()
-    assert {name: rows.tolist() for name, rows in first.items()} == {n: rows.tolist() for n, rows in second.items()}
-    for one, other in zip(before.results(vocabulary), after.results(vocabulary), strict=True):
-        assert one.ap.tolist() == other.ap.tolist()
-    for one, other in zip(before.progressive(vocabulary, IN_TURN), after.progressive(vocabulary, IN_TURN), strict=True):
-        assert one.ap.tolist() == other.ap.tolist()
-    annotated = ground_truth(truth, vocabulary)
-    for _, found, types in typed_batches(lines(predictions), annotated, Filters(), ErrorPolicy()):
-        assert ((types.error < len(ERRORS)) == found.typed).all()
-        assert (types.error[~found.typed] == NOT_COUNTED).all()

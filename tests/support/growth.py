@@ -143,7 +143,6 @@ def _block(start: int, count: int, triplets: int, models: int, of_object: dict[s
 
 
 def make(folder: Path, size: Size) -> None:
-    """The records, and the files of the commands that read others."""
     make_dump(folder / "gt.jsonl", [folder / f"model_{model}.jsonl" for model in range(size.models)], size)
     if size.classes:
         classes = interactions(size.classes)
@@ -172,7 +171,6 @@ def make(folder: Path, size: Size) -> None:
 
 
 def main() -> None:
-    """Measure every command on every size of what grows for it."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.growth", description="Growth of time and memory.")
     parser.add_argument("grows", nargs="?", default=",".join(SIZES), help="what grows, with commas between")
     parser.add_argument("--images", type=int, default=12_500, help="of the smallest size")

@@ -44,7 +44,6 @@ class Truth(NamedTuple):
 
 
 def truth_of(rng: np.random.Generator, images: int, classes: int) -> Truth:
-    """A test set."""
     common = 1 / np.arange(1, classes + 1)
     common /= common.sum()
     image = np.repeat(np.arange(images), 1 + rng.poisson(1.0, images))
@@ -86,7 +85,6 @@ class Case(NamedTuple):
 
 
 def cases(seed: int, images: int, classes: int, rounds: int) -> dict[str, Case]:
-    """All intervals of one world."""
     rng, asked = np.random.default_rng([seed, images, classes]), Resampling(rounds, seed)
     truth, made = truth_of(rng, images, classes), {}
     detectors = [detector(rng, truth, quality) for quality in (1.5, 1.5, 1.9)]
@@ -115,7 +113,6 @@ def cases(seed: int, images: int, classes: int, rounds: int) -> dict[str, Case]:
 
 
 def main() -> None:
-    """Print a table for each number of images."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.interval_coverage")
     for name, default in (("images", "30,60,100,300"), ("classes", "40"), ("worlds", "2000"), ("rounds", "200")):
         parser.add_argument(f"--{name}", default=default)

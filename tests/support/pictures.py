@@ -67,7 +67,6 @@ def textured(height: int, width: int, channels: int = 3) -> Image:
 
 
 def golden_sheet() -> Image:
-    """All results of a small picture, a row for each corruption: GOLDEN."""
     image = textured(24, 32)
     rows = [np.concatenate([corrupt(image, name, level, image_id=name) for level in SEVERITIES], axis=1)
             for name in CORRUPTIONS]  # fmt: skip
@@ -75,7 +74,6 @@ def golden_sheet() -> Image:
 
 
 def main() -> None:
-    """Draw the pictures of tests/eight/gt.jsonl and the golden sheet of corruptions."""
     cv2.imwrite(str(GOLDEN), cv2.cvtColor(golden_sheet(), cv2.COLOR_RGB2BGR))
     folder = Path(EIGHT, "images")
     folder.mkdir(exist_ok=True)

@@ -37,8 +37,6 @@ PATIENCE = 600.0
 
 @dataclass(frozen=True)
 class Result:
-    """What a command line did."""
-
     code: int
     out: str
     err: str
@@ -49,23 +47,19 @@ MonkeyPatch = pytest.MonkeyPatch
 
 
 def parsed(text: str) -> list[dict[str, Any]]:
-    """The objects of JSON lines."""
     return [json.loads(line) for line in text.splitlines()]
 
 
 def records(path: Path) -> list[Record]:
-    """The lines of a file, parsed."""
     return parsed(path.read_text())
 
 
 def written(path: Path, records: Iterable[Mapping[str, Any]]) -> Path:
-    """Records as lines of a file."""
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path
 
 
 def records_of(result: Result) -> list[dict[str, Any]]:
-    """What a successful conversion wrote."""
     assert result.code == 0, result.err
     return parsed(result.out)
 
@@ -77,26 +71,22 @@ def refusal(result: Result, code: int = 1) -> str:
 
 
 def saved(path: Path, content: str | bytes) -> Path:
-    """A file of a text, or of bytes."""
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 
 
 def complaint(kind: type[Exception], call: Callable[..., object], *given: object, **options: object) -> str:
-    """What the error of a call says."""
     with pytest.raises(kind) as caught:
         call(*given, **options)
     return str(caught.value)
 
 
 def dumped(path: Path, content: object) -> Path:
-    """A file of JSON."""
     path.write_text(json.dumps(content))
     return path
 
 
 def changed(source: Path, target: Path, change: Callable[[Any], object]) -> Path:
-    """A file of JSON with a change."""
     content = json.loads(source.read_text())
     change(content)
     return dumped(target, content)

@@ -47,7 +47,6 @@ def _names(dataset: str) -> tuple[str, ...]:
 
 
 def questions(dataset: str, setting: str) -> Json:
-    """A file of questions."""
     random = Random(f"questions {dataset} {setting}")
     begin = {"hico": "HICO_test2015_", "vcoco": "COCO_val2014_", "swig": "arranging_"}[dataset]
     found: Json = {}
@@ -88,14 +87,12 @@ def _box(random: Random) -> list[float]:
 
 
 def each(bank: Json) -> Iterator[tuple[str, str, Json]]:
-    """(file name, name of the question, question) of a file."""
     for file_name, entry in bank.items():
         for name, question in (entry if "QA_0" in entry else {"QA_0": entry}).items():
             yield file_name, name, question
 
 
 def answers(bank: Json, manner: str) -> Json:
-    """Answers as the released scripts save them."""
     random = Random(f"answers {manner}")
     found: Json = {}
     for file_name, name, question in each(bank):
@@ -196,7 +193,6 @@ def _moved(random: Random, box: list[float]) -> list[float]:
 
 
 def batch_result(custom_id: str, text: str) -> dict[str, Any]:
-    """A result of OpenAI's batch."""
     choice = {"index": 0, "message": {"role": "assistant", "content": text}}
     body = {"object": "chat.completion", "choices": [choice], "usage": {"prompt_tokens": 200}}
     return {"id": "r", "custom_id": custom_id, "response": {"status_code": 200, "body": body}, "error": None}

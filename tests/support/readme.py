@@ -58,12 +58,10 @@ RESULTS = ROOT / "formats/result.schema.json"
 
 
 def commands(text: str) -> list[str]:
-    """The commands in the `console` blocks of a document, in order."""
     return [line for _, kind, block in _BLOCK.findall(text) if kind == "console" for line in _commands(block)]
 
 
 def page_of(command: str) -> Path:
-    """The page of a command."""
     return DOCS / "commands" / f"{command}.md"
 
 
@@ -73,7 +71,6 @@ def without_help(text: str) -> str:
 
 
 def anchor(heading: str) -> str:
-    """What GitHub calls a heading in links."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
@@ -108,7 +105,6 @@ def rewritten(path: Path) -> str:
 
 
 def metrics_by_command() -> dict[str, list[dict[str, Any]]]:
-    """The metrics by the first command that prints each."""
     tables: dict[str, list[dict[str, Any]]] = {}
     for row in metric_rows():
         tables.setdefault(row["commands"].split(", ")[0], []).append(row)
@@ -116,7 +112,6 @@ def metrics_by_command() -> dict[str, list[dict[str, Any]]]:
 
 
 def metric_tables() -> str:
-    """A section for each command, with a table of its metrics."""
     parts = []
     for command, rows in metrics_by_command().items():
         page = f"commands/{command.split()[0]}.md"

@@ -59,7 +59,6 @@ def average_precision(protocol: str, hits: list[bool], positives: int) -> tuple[
 
 
 def everything(image: str, subject: Box, object_: Box) -> bool:
-    """A part that all of the data is in."""
     return bool(image or subject or object_)
 
 

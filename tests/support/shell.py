@@ -28,7 +28,6 @@ EVERYDAY = {
 
 
 def command_of(name: str) -> Any:
-    """A command with its parameters and its page."""
     group: Any = typer.main.get_command(app)
     return group.get_command(None, name)
 

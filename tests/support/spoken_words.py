@@ -46,13 +46,11 @@ def outcomes(path: Path) -> list[Outcome]:
 
 
 def shares(rows: Sequence[Outcome]) -> tuple[float, float]:
-    """Return (precision, recall) of outcomes."""
     right = sum(row.mapped == row.expected != "" for row in rows)
     return right / sum(row.mapped != "" for row in rows), right / sum(row.expected != "" for row in rows)
 
 
 def table(paths: Sequence[Path]) -> str:
-    """Return the table of docs/vlm.md."""
     lines = ["| list | words | precision | recall |", "| --- | --- | --- | --- |"]
     for path in paths:
         rows = outcomes(path)
@@ -66,7 +64,6 @@ def table(paths: Sequence[Path]) -> str:
 
 
 def main() -> None:
-    """Print the table, and what was wrong if asked."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("lists", nargs="*", type=Path, default=LISTS, metavar="FILE.tsv")
     parser.add_argument("--wrong", action="store_true", help="print each word that was mapped wrongly or not at all")

@@ -37,7 +37,6 @@ SCENES: list[tuple[list[tuple[int, int, float, tuple[str, str] | None, int]], li
 
 
 def detector() -> ModuleType:
-    """fixtures/robust/detector.py as a module."""
     if "standin_detector" not in sys.modules:
         spec = importlib.util.spec_from_file_location("standin_detector", FOLDER / "detector.py")
         assert spec is not None
@@ -107,7 +106,6 @@ def background(random: np.random.RandomState) -> NDArray[np.float64]:
 
 
 def main() -> None:
-    """Write the images and the ground truth."""
     import cv2
 
     folder = FOLDER / "images"

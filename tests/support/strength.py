@@ -77,7 +77,6 @@ def kept() -> dict[str, float]:
 
 
 def scenes() -> list[tuple[dict[str, Any], NDArray[np.uint8]]]:
-    """(ground truth, RGB picture) of the drawn scenes."""
     records = [json.loads(line) for line in (FOLDER / "ground_truth.jsonl").read_text().splitlines()]
     pictures = [np.asarray(cv2.imread(str(FOLDER / "images" / record["file_name"]))) for record in records]
     return [(record, np.ascontiguousarray(picture[:, :, ::-1], dtype=np.uint8))
@@ -118,7 +117,6 @@ def correlation(strength: Values, names: Iterable[str] = ROHOI) -> float:
 
 
 def main() -> None:
-    """Print the tables."""
     names, published = [*ROHOI, *WEATHER], kept()
     seen, found = quality(names), retention(names)
     print("| corruption | PSNR 1 | 2 | 3 | 4 | 5 | SSIM 1 | 2 | 3 | 4 | 5 |\n| --- |" + " ---: |" * 10)

@@ -82,7 +82,6 @@ def words(wordnet: Lexicon, rated: Sequence[Rated], pos: str) -> Floats:
 
 
 def correlation(values: Floats, rated: Iterable[Rated]) -> float:
-    """Spearman's rank correlation with the ratings."""
     return float(spearmanr(values, [rating for _, _, rating in rated]).statistic)
 
 
@@ -105,7 +104,6 @@ def _classic(name: str, graph: Graph, pairs: npt.NDArray[np.int64]) -> Floats:
 
 
 def main() -> None:
-    """Print a table for each file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.csv")
     parser.add_argument("--pos", choices=("n", "v", "a", "r"), help="part of speech of a file that names none")

@@ -20,7 +20,6 @@ from hoicli.wordnet.reader import WordNetReader
 
 
 def arrays() -> dict[str, Any]:
-    """What the file holds, made anew."""
     with no_garbage_collection():
         return compile_arrays(WordNetReader(Files(PRINCETON)))
 

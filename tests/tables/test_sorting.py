@@ -25,7 +25,6 @@ def row(model: str, subset: str, value: float | None, **more: object) -> str:
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Path:
-    """The rows of VALUES."""
     path = tmp_path / "rows.jsonl"
     lines = (row(model, "full", full) + "\n" + row(model, "rare", rare) for model, (full, rare) in VALUES.items())
     path.write_text("\n".join(lines) + "\n")
@@ -33,7 +32,6 @@ def rows(tmp_path: Path) -> Path:
 
 
 def names(text: str) -> list[str]:
-    """The models of a table in CSV, from top to bottom."""
     return [line.split(",")[0] for line in text.splitlines()[1:]]
 
 

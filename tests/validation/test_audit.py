@@ -56,7 +56,6 @@ def predicted(truth: Sequence[Record], seed: int) -> list[Record]:
 
 
 def audited(truth: Sequence[Record], *models: Sequence[Record], rules: Rules | None = None) -> list[Row]:
-    """All rows, as JSON has them."""
     streams = [(f"m{number}", Given(lines(records))) for number, records in enumerate(models)]
     made = Audit(ground_truth(truth), HICO, rules or Rules(), streams)
     rows = [*made.candidates(None), *made.means()]
@@ -208,16 +207,6 @@ def test_duplicates_are_every_two_boxes_of_a_label_that_overlap(case: Data) -> N
     assert {(row["image_id"], *row["boxes"], round(row["value"], 9)) for row in found} == expected
     assert [row["rank"] for row in found] == list(range(1, len(found) + 1))
     assert [row["value"] for row in found] == sorted((row["value"] for row in found), reverse=True)
-
-
-@pytest.mark.long
-@given(datasets(least=0))
-@settings(max_examples=20)
-def test_the_order_of_lines_changes_nothing(case: Data) -> None:
-    truth, predictions = case
-    rules = Rules(same=0.3, sure=0.0)
-    rows = audited(truth, predictions, predictions[:2], rules=rules)
-    assert audited(truth[::-1], predictions[::-1], predictions[:2][::-1], rules=rules) == rows
 
 
 def test_the_command_in_shares_of_the_file(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

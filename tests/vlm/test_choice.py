@@ -228,9 +228,8 @@ def test_answers_nobody_asked_for_and_those_given_twice(hoicli: Hoicli, tmp_path
 def test_both_boxes_need_a_name(hoicli: Hoicli, tmp_path: Path) -> None:
     bank = made.questions("vcoco", "pair")
     answers = dumped(tmp_path / "a.json", made.answers(bank, "good"))
-    result = hoicli("vlm-eval", "--questions", dumped(tmp_path / "bank.json", bank), answers)
-    assert result.code == 1
-    assert "end its name in _person.json or _ho.json, as theirs do" in result.err
+    said = refusal(hoicli("vlm-eval", "--questions", dumped(tmp_path / "bank.json", bank), answers))
+    assert "end its name in _person.json or _ho.json, as theirs do" in said
     for name, setting in (("vcoco_newbench_person.json", "person"), ("vcoco_newbench_ho.json", "pair")):
         assert read_bank(str(dumped(tmp_path / name, bank)), ErrorPolicy()).setting == setting
 

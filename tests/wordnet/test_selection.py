@@ -188,7 +188,6 @@ def test_a_cache_that_cannot_be_written(hoicli: Hoicli, small: Path, tmp_path: P
 
 @pytest.fixture
 def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The one folder in which nltk looks for corpora."""
     folder = tmp_path / "nltk_data" / "corpora"
     folder.mkdir(parents=True)
     monkeypatch.setattr(import_module("nltk.data"), "path", [str(folder.parent)])
@@ -325,7 +324,6 @@ def offset_of(sense: str) -> str:
 
 @pytest.fixture
 def french(tmp_path: Path) -> Path:
-    """A few words for senses of WordNet 3.0, as the Open Multilingual Wordnet has them."""
     folder = tmp_path / "omw"
     (folder / "fra").mkdir(parents=True)
     (folder / "fra" / "wn-data-fra.tab").write_text(

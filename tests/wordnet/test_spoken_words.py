@@ -15,7 +15,7 @@ from hoicli.errors import DataError
 from hoicli.vocabulary.datasets import DATASETS, load
 from hoicli.wordnet.spoken_words import SpokenWords
 from hoicli.wordnet.word_uses import SAME_WORD, words_table
-from tests.support.project import ROOT, Hoicli
+from tests.support.project import ROOT, Hoicli, saved
 from tests.support.spoken_words import LISTS, table
 
 HICO = load("hico")
@@ -233,8 +233,7 @@ def test_words_of_answers_are_counted_and_quoted(hoicli: Hoicli, tmp_path: Path)
     ],
 )
 def test_synonyms_as_programs_save_them(tmp_path: Path, content: bytes, problem: str | None) -> None:
-    path = tmp_path / "synonyms.csv"
-    path.write_bytes(content)
+    path = saved(tmp_path / "synonyms.csv", content)
     if problem is None:
         assert read_synonyms(str(path), HICO) == {"owns": "hold"}
     else:

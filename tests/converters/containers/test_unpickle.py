@@ -49,8 +49,6 @@ def refusal(data: bytes) -> str:
 
 
 class Call:
-    """Pickles as a call of `function`."""
-
     def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         self.call = function, arguments
 

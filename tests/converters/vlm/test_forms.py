@@ -15,17 +15,15 @@ from hoicli.converters.vlm.forms import read_answer
 from hoicli.errors import HoicliError
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, ROOT, triplets_of
+from tests.support.project import FIXTURES, ROOT, saved, triplets_of
 
 CORPUS = [json.loads(line) for line in (FIXTURES / "vlm/forms.jsonl").read_text().splitlines()]
 
 
 def converted(entry: dict[str, Any], folder: Path) -> tuple[list[dict[str, Any]], str]:
-    """The records of an answer, and everything said about it."""
     row = {"image_id": entry["id"], **{key: entry[key] for key in ("width", "height", "response")}}
     row |= entry.get("row", {})
-    path = folder / "answers.jsonl"
-    path.write_text(json.dumps(row) + "\n")
+    path = saved(folder / "answers.jsonl", json.dumps(row) + "\n")
     options = {"coords": entry["coords"]} if "coords" in entry else {}
     if "boxes" in entry:
         shown = {"image_id": entry["id"], "width": row["width"], "height": row["height"], **entry["boxes"]}

@@ -13,7 +13,7 @@ import pytest
 
 from hoicli.converters.vlm.forms import read_answer
 from hoicli.converters.vlm.spoken_text import Tokens
-from tests.support.project import Hoicli, dumped
+from tests.support.project import Hoicli, dumped, saved
 
 ANSWER = (
     '<think>é</think>[{"person_bbox": [10, 20, 30, 40], "object_bbox": [25, 30, 50, 45], "object": "Dining table", '
@@ -91,8 +91,7 @@ def rows(answer: str, logprobs: Any) -> dict[str, Any]:
 def test_log_probabilities_are_found(hoicli: Hoicli, tmp_path: Path, name: str) -> None:
     answer = ANSWER.replace("é", "e")
     tokens = tokens_of(answer)[:-1]
-    path = tmp_path / "answers.jsonl"
-    path.write_text(json.dumps(rows(answer, tokens)[name]) + "\n")
+    path = saved(tmp_path / "answers.jsonl", json.dumps(rows(answer, tokens)[name]) + "\n")
     read = hoicli("convert", "--from", "vlm", "--coords", "pixels", "--scores", "tokens", path)
     assert read.code == 0, read.err
     record = json.loads(read.out)

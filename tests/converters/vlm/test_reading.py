@@ -19,7 +19,7 @@ from hoicli.converters.vlm.spoken_text import LONGEST, Spoken, final_part, span_
 from hoicli.errors import DataError, UsageError
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.spoken_words import SpokenWords
-from tests.support.project import FIXTURES, Hoicli, Result, triplets_of
+from tests.support.project import FIXTURES, Hoicli, Record, Result, dumped, saved, triplets_of, written
 
 PERSON, THING = [100, 200, 300, 400], [250, 300, 500, 450]
 RIDE = {"person_bbox": PERSON, "object_bbox": THING, "object": "bicycle", "verb": "ride"}
@@ -31,11 +31,8 @@ def row(answer: object, **more: object) -> dict[str, object]:
 
 @pytest.fixture
 def convert(hoicli: Hoicli, tmp_path: Path) -> Any:
-    """Convert rows: (records, result)."""
-
-    def call(*rows: object, options: tuple[object, ...] = ("--coords", "pixels")) -> tuple[list[Any], Result]:
-        path = tmp_path / "answers.jsonl"
-        path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    def call(*rows: Record, options: tuple[object, ...] = ("--coords", "pixels")) -> tuple[list[Any], Result]:
+        path = written(tmp_path / "answers.jsonl", rows)
         result = hoicli("convert", "--from", "vlm", path, *options)
         return [json.loads(line) for line in result.out.splitlines()], result
 
@@ -50,7 +47,6 @@ RIDES = [(PERSON, "ride", "bicycle", THING)]
 
 
 def values(text: str) -> tuple[list[Any], bool]:
-    """The values of a text, and whether it was cut off."""
     return values_in(final_part(text))
 
 
@@ -499,8 +495,7 @@ def test_containers(hoicli: Hoicli, tmp_path: Path) -> None:
     }  # fmt: skip
     own_pixels = {"phrases", "grounding", "mllms"}
     for name, document in documents.items():
-        path = tmp_path / f"{name}.json"
-        path.write_text(json.dumps(document))
+        path = dumped(tmp_path / f"{name}.json", document)
         options = () if name in own_pixels else ("--coords", "pixels")
         result = hoicli("convert", "--from", "vlm", path, *options)
         assert result.code == 0, (name, result.err)
@@ -525,8 +520,7 @@ def test_containers(hoicli: Hoicli, tmp_path: Path) -> None:
     ],
 )
 def test_files_that_hold_no_answers(hoicli: Hoicli, tmp_path: Path, document: str, words: str) -> None:
-    path = tmp_path / "x.json"
-    path.write_text(document)
+    path = saved(tmp_path / "x.json", document)
     result = hoicli("convert", "--from", "vlm", "--coords", "1000", path)
     assert result.code == 1
     assert result.err.count("\n") == 1
