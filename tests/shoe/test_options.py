@@ -152,6 +152,12 @@ def test_what_each_reading_keeps(rank_of: str, kept: list[bool], capsys: pytest.
     assert f"here {RANKS[rank_of].replace('-', ' ')}: {sum(kept)} predictions of 6" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("rank_of", "kept"), [("all", [2]), ("image", [2, 3]), ("best", [2, 3])])
+def test_the_highest_rank_is_the_best_s(rank_of: str, kept: list[int]) -> None:
+    found = filter_predictions(ShoeOptions(min_rank=1.0, rank_of=rank_of), read(RANKED))
+    assert np.flatnonzero(found).tolist() == kept
+
+
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.1, 0.5, 0.7])), max_size=12))
 def test_shares_by_counting(rows: list[tuple[int, float]]) -> None:
     found = share_not_above(np.array([g for g, _ in rows], dtype=np.int64), np.array([s for _, s in rows]))
