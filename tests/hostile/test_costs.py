@@ -178,8 +178,9 @@ def test_masked_images_never_replace_an_image(hoicli: Hoicli, tmp_path: Path, im
     names = ("a.jpg", "sub/a.jpg") if out == "images" else ("sub/a.jpg", "a.jpg")
     chosen = [line for name in names for line in lines.splitlines() if json.loads(line)["file_name"] == name]
     records.write_text("\n".join(chosen) + "\n")
-    said = refusal(hoicli("mask", "--images", tmp_path / images, "--save-images", tmp_path / out, records))
-    assert "an image could be overwritten" in said
+    result = hoicli("mask", "--images", tmp_path / images, "--save-images", tmp_path / out, records)
+    assert result.code == 1
+    assert "an image could be overwritten" in result.err
     assert {path: path.read_bytes() for path in before} == before
 
 

@@ -73,22 +73,6 @@ def golden_sheet() -> Image:
     return np.concatenate(rows)
 
 
-def main() -> None:
-    cv2.imwrite(str(GOLDEN), cv2.cvtColor(golden_sheet(), cv2.COLOR_RGB2BGR))
-    folder = Path(EIGHT, "images")
-    folder.mkdir(exist_ok=True)
-    for line in (GT).read_text().splitlines():
-        record = json.loads(line)
-        scene = cv2.cvtColor(drawn_scene(record), cv2.COLOR_RGB2BGR)
-        cv2.imwrite(str(folder / record["file_name"]), scene, [cv2.IMWRITE_JPEG_QUALITY, 80])
-
-
-if __name__ == "__main__":
-    main()
-
-
-Image = NDArray[np.uint8]
-
 PHOTOS = ("astronaut.png", "camera.png", "chelsea.png", "coffee.png", "coins.png", "rocket.jpg", "motorcycle_left.png",
           "grass.png", "gravel.png", "china.jpg", "flower.jpg")  # fmt: skip
 """Photographs that scikit-image and scikit-learn carry: people, animals, things, a street, a night scene, texture."""
@@ -106,3 +90,17 @@ def photograph(name: str, side: int) -> Image:
     share = min(1.0, side / max(pixels.shape[:2]))
     height, width = (round(length * share) for length in pixels.shape[:2])
     return resize_image(pixels, height, width, cv2.INTER_AREA)
+
+
+def main() -> None:
+    cv2.imwrite(str(GOLDEN), cv2.cvtColor(golden_sheet(), cv2.COLOR_RGB2BGR))
+    folder = Path(EIGHT, "images")
+    folder.mkdir(exist_ok=True)
+    for line in (GT).read_text().splitlines():
+        record = json.loads(line)
+        scene = cv2.cvtColor(drawn_scene(record), cv2.COLOR_RGB2BGR)
+        cv2.imwrite(str(folder / record["file_name"]), scene, [cv2.IMWRITE_JPEG_QUALITY, 80])
+
+
+if __name__ == "__main__":
+    main()
