@@ -76,10 +76,9 @@ class OracleRounds:
             first, *rivals = [[*rank_lists(oracles)] for rank_lists in rankers]
             models = [Prepared(lists) for lists in (first, *rivals)]
             mixed = []
-            for (
-                rival
-            ) in rivals:  # all lists of a model share its ranking, so those of two models that are merged do, too
-                lists = first[0].interleave(rival[0])
+            for rival in rivals:
+                # all lists of a model share its ranking, so those of two models that are mixed do, too
+                lists = first[0].join_outputs(rival[0])
                 mixed.append(Prepared([lists.with_truth_of_both(*pair) for pair in zip(first, rival, strict=True)]))
             return OneRanking(models, [lists.observed for lists in models], mixed)
 

@@ -283,12 +283,13 @@ def read_tensor(tensor: Any, name: str, image: str, width: int | None) -> NDArra
     numbers, and for scores that are not finite."""
     place, is_whole = f"{image}[{name!r}]", name in WHOLE
     array = read_array(tensor, place)
-    if not array.size and array.ndim <= 2 and 0 in array.shape[:1]:
-        dtype = np.int64 if is_whole else array.dtype if array.dtype.kind == "f" else np.float32
-        return np.zeros((0,) if width is None else (0, width), dtype)
-    shape = array.shape[1:]
-    has_more_objects = name == "obj_scores" and array.ndim == 2 and shape[0] > (width or 0)  # they are not read
-    if not array.ndim or (shape != (() if width is None else (width,)) and not has_more_objects):
+    row_shape = () if width is None else (width,)
+    if array.ndim in (1, 2) and not len(array):  # an empty list may lack its second axis and its type
+        empty = np.zeros((0, *row_shape), np.int64 if is_whole else np.float32)
+        return empty if is_whole or array.dtype.kind != "f" else empty.astype(array.dtype)
+    # there may be more scores of objects than are read
+    has_more_objects = name == "obj_scores" and array.ndim == 2 and array.shape[1] > (width or 0)
+    if not array.ndim or (array.shape[1:] != row_shape and not has_more_objects):
         second_axis = "," if width is None else f", {width}"
         raise DataError(f"has shape {array.shape}, wants ({ROWS[name]}{second_axis})", place=place)
     if array.dtype.kind not in ("iu" if is_whole else "iuf"):

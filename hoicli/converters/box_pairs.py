@@ -108,6 +108,7 @@ def read_ican(source: Source, context: Context) -> Iterator[Record]:
 def read_hoidet(source: Source, context: Context) -> Iterator[Record]:
     """Yield one record for each image of HOIDet's list. A pair of boxes is a triplet of one interaction."""
     interactions, images = context.interactions(), NumberedImages(source, context)
+    form = context.options.get("box_form")
 
     def build(item: dict[str, Any]) -> Record:
         """Return the record of an item, which has an image's number, its boxes, and four columns of its pairs."""
@@ -119,18 +120,16 @@ def read_hoidet(source: Source, context: Context) -> Iterator[Record]:
         used = set[int]()
         for index, (human, other, number, score) in enumerate(zip(*columns.values(), strict=True)):
             verb, label = interactions.name(plain(number), f".hoi_class[{index}]")
-            boxes_of_pair = [
-                _box(entry(boxes, plain(box), f".{key}[{index}]"), f".boxes[{plain(box)}]", form)
-                for key, box in (("h_idx", human), ("o_idx", other))
-            ]
+            human, other = plain(human), plain(other)
+            human_box = _box(entry(boxes, human, f".h_idx[{index}]"), f".boxes[{human}]", form)
+            other_box = _box(entry(boxes, other, f".o_idx[{index}]"), f".boxes[{other}]", form)
             score = finite(plain(score), f".hoi_score[{index}]")
-            table.pair(boxes_of_pair[0], boxes_of_pair[1], label, verb=verb, score=score)
-            used |= {plain(human), plain(other)}
+            table.pair(human_box, other_box, label, verb=verb, score=score)
+            used |= {human, other}
         if len(used) < len(boxes):
             context.drop("boxes without a class (no pair uses them)", context.place, len(boxes) - len(used))
         return {**head, **table.columns}
 
-    form = context.options.get("box_form")
     yield from context.each(source.items(), build, source)
 
 

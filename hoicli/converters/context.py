@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -167,11 +167,11 @@ class Context:
         place = ": ".join(part for part in (error.place, error.field) if part)
         self.left_out.append({"place": place, "reason": error.problem, "count": 1, "said": ""})
 
-    def tell_lost(self, record: Record, *more: str) -> None:
+    def tell_lost(self, record: Record, *, kept: Collection[str]) -> None:
         """Count the keys for which the target format has no place: all that are not empty, besides the usual ones and
-        `more`. So is an image id that cannot be derived from the file name, since only the file name is written."""
+        `kept`. So is an image id that cannot be derived from the file name, since only the file name is written."""
         place = Place(f"image {record['image_id']}")
-        kept_keys = {"image_id", "file_name", "boxes", "labels", "hois", *more}
+        kept_keys = {"image_id", "file_name", "boxes", "labels", "hois", *kept}
         for key in sorted(key for key in record.keys() - kept_keys if record[key]):
             self.drop(f"{key} (the format has no place for it)", place)
         name = file_name_of(record)

@@ -190,10 +190,12 @@ class Conversion:
 
         row: the file's format. records: its records. An error while the first are read is raised after those before it
         were yielded, as it would be without this look."""
-        vocabulary, first, broken = self._context.vocabulary, list[Record](), None  # broken: the error of a bad record
+        vocabulary = self._context.vocabulary
+        first: list[Record] = []
+        broken: DataError | None = None  # the error of a bad record
         try:
             for record in islice(records, SAMPLE if self._numbers_are_assumed(row) else 0):
-                first.append(record)  # one by one: those before a broken one are kept
+                first.append(record)  # noqa: PERF402 (those before a broken one are kept)
         except DataError as error:
             broken = error
         by_pair = "verbs" in row.numbers  # else the file numbers interactions, of which every one exists
@@ -201,12 +203,13 @@ class Conversion:
         predicted = row.holds == "predictions"
         doubt = _find_doubt(first, vocabulary, predicted=predicted, by_pair=by_pair) if can_judge else ""
         if doubt:
-            other_counting = f", or counted otherwise ({arg('verb_base')}, {arg('object_order')})" if by_pair else ""
-            doubts = f"of another dataset (HOI-A's and HOI-W's files look so: {arg('dataset', 'hoia')}){other_counting}"
+            causes = f"of another dataset (HOI-A's and HOI-W's files look so: {arg('dataset', 'hoia')})"
+            if by_pair:
+                causes += f", or counted otherwise ({arg('verb_base')}, {arg('object_order')})"
             fix = f"{arg('dataset', vocabulary.name)} takes them as they are"
             if vocabulary.own:
                 fix = f"say what a number means in {vocabulary.path} (numbering)"
-            raise DataError(f"{doubt}: {doubts}? {fix}", place=source.name)
+            raise DataError(f"{doubt}: {causes}? {fix}", place=source.name)
         yield from first
         if broken is not None:
             raise broken

@@ -126,18 +126,26 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     vocabulary, order = context.vocabulary, context.target_order or "alphabetical"
     objects = vocabulary.alphabetical_objects if order == "alphabetical" else vocabulary.objects
     number_of = {name: number for number, name in enumerate(objects)}
-    # numbers of the interaction, its object, its verb; get(): V-COCO, with roles, is refused at its first record
+    # numbers of the interaction, its object (None for a role of V-COCO, which is refused at its first record), its verb
     correspondence = [
         [number, number_of.get(name), vocabulary.verb_ids[verb]]
         for number, (verb, name) in enumerate(vocabulary.interactions)
     ]
-    content: dict[str, Any] = {"annotation": [], "filenames": [], "empty": []}
     spellings = [name.replace("_", " ") for name in objects] if order == "coco" and vocabulary.coco_ids else objects
-    content |= {"objects": spellings, "verbs": vocabulary.verbs, "correspondence": correspondence, "size": []}
-    content |= {group: sorted(vocabulary.groups.get(group, ())) for group in ("rare", "non_rare")}
+    content: dict[str, Any] = {
+        "annotation": [],
+        "filenames": [],
+        "empty": [],
+        "objects": spellings,
+        "verbs": vocabulary.verbs,
+        "correspondence": correspondence,
+        "size": [],
+        "rare": sorted(vocabulary.groups.get("rare", ())),
+        "non_rare": sorted(vocabulary.groups.get("non_rare", ())),
+    }
     for record in records:
         require_scores(record, context.target, scored=False)
-        context.tell_lost(record, "width", "height")
+        context.tell_lost(record, kept=("width", "height"))
         for side in ("width", "height"):
             if side not in record:
                 place = Place(f"image {record['image_id']}")

@@ -85,15 +85,20 @@ class BoxEvaluation:
     def __init__(self, truth: GroundTruth, once: Bools) -> None:
         """Sort the annotated boxes by image and label, so that `add` finds those of a detection by bisection.
 
-        once [B]: a mask of the annotated boxes that count by rules which give a box to one detection only: of boxes
-        that repeat the same object, one."""
-        self.truth, self._label_count, scenes = truth, len(truth.vocabulary.objects), truth.scenes
+        once [B]: a mask with one box of each object, even if several annotated boxes repeat it; by rules that give a
+        box to one detection only, the other boxes do not count."""
+        scenes = truth.scenes
+        self.truth = truth
+        self._label_count = len(truth.vocabulary.objects)
         rows = np.flatnonzero(scenes.labels >= 0)
         key = scenes.image_of_box[rows] * self._label_count + scenes.labels[rows]
         order = np.argsort(key, kind="stable")
-        rows, self._key = rows[order], key[order]
+        rows = rows[order]
         # Columns about the annotated boxes
-        self._boxes, self._label, self._once = scenes.boxes[rows], scenes.labels[rows], once[rows]
+        self._key = key[order]
+        self._boxes = scenes.boxes[rows]
+        self._label = scenes.labels[rows]
+        self._once = once[rows]
         self._crowd = scenes.crowd[rows]
         # Columns about the detections: image and label, score, and whether the area is in each range
         self._detections = Growing(key=np.int64, score=np.float64, **dict.fromkeys(AREAS, np.bool_))

@@ -129,7 +129,7 @@ class Evaluated:
         predictions that the results come from; rounds: the same on resampled images."""
         from hoicli.resampling.intervals import interval
 
-        limits = {"lowest": 0.0, "highest": 1.0}
+        value_range = {"lowest": 0.0, "highest": 1.0}
         of_means: dict[str, tuple[float, float] | None] = {}
         for mean in self.means:
             if mean.ap is not None:
@@ -137,11 +137,14 @@ class Evaluated:
                 # a class without ground truth (`unannotated`) counts 0 in the mean of each resample, as in the mean
                 # itself
                 resampled_means = rounds.means(members, lists.unannotated)
-                of_means[mean.subset] = interval(mean.ap, resampled_means, lists.images_of_truth(members), **limits)
-        per_class = self.requested.per_class and self.within is None
-        images = lists.truth_images.tolist() if per_class else []
-        ap, resampled = self.results.ap.tolist(), rounds.classes()
-        of_classes = {number: interval(ap[number], resampled[number], n, **limits) for number, n in enumerate(images)}
+                of_means[mean.subset] = interval(
+                    mean.ap, resampled_means, lists.images_of_truth(members), **value_range
+                )
+        of_classes: dict[int, tuple[float, float] | None] = {}
+        if self.requested.per_class and self.within is None:  # a part of a slice has no rows of classes
+            ap, resampled = self.results.ap.tolist(), rounds.classes()
+            for number, image_count in enumerate(lists.truth_images.tolist()):
+                of_classes[number] = interval(ap[number], resampled[number], image_count, **value_range)
         return Intervals(settings=resampling.signature(), of_means=of_means, of_classes=of_classes)
 
     def rows(self, intervals: Intervals | None = None) -> Iterator[Row]:

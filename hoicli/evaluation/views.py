@@ -181,18 +181,18 @@ def _threshold_views(protocol: Protocol, published: float, thresholds: Threshold
     published: the IoU threshold of the published protocol; a signature states only a threshold that differs from it."""
     if not thresholds.values:
         yield protocol
-    for value in thresholds.values:
-        yield _set_threshold(protocol, repr(value), changed=value != published, threshold=value)
+    for value in thresholds.values:  # also those of the ranges
+        yield _set_threshold(protocol, repr(value), is_signed=value != published, threshold=value)
     for range_text, range_values in thresholds.ranges:
-        # a mean names the views that it is over by their keys, in which `changed` has no part
-        keys = tuple(_set_threshold(protocol, repr(value), changed=False).key for value in range_values)
-        yield _set_threshold(protocol, range_text, changed=True, mean_of=keys)
+        # a mean names the views that it is over by their keys, which are the same whether thresholds are signed or not
+        keys = tuple(_set_threshold(protocol, repr(value), is_signed=False).key for value in range_values)
+        yield _set_threshold(protocol, range_text, is_signed=True, mean_of=keys)
 
 
-def _set_threshold(protocol: Protocol, label: str, *, changed: bool, **fields: Any) -> Protocol:
+def _set_threshold(protocol: Protocol, label: str, *, is_signed: bool, **fields: Any) -> Protocol:
     """Return the view of a protocol at an IoU threshold. label: the threshold or range, as rows and signatures write
-    it; changed: whether to state it in signatures; fields: other fields of `Protocol` that differ in this view."""
-    setting = (("iou", label),) if changed else ()
+    it; is_signed: whether signatures state it; fields: other fields of `Protocol` that differ in this view."""
+    setting = (("iou", label),) if is_signed else ()
     return replace(protocol, view=(("iou", label), *protocol.view), changed=(*protocol.changed, *setting), **fields)
 
 

@@ -66,8 +66,7 @@ def _row_settings(metric: str, setting: Sweep, statistics: PairStatistics) -> di
         settings["released"] = "yes"
     if points := _recall_values(metric, statistics):
         settings["recall"] = points
-    _, stated, _ = statistics.ranked.get(metric, (0, 0, 0))  # how many of its pairs state their interactiveness
-    if stated:
+    if metric in statistics.ranked_counts and statistics.ranked_counts[metric].stated:
         settings["pairscore"] = "interactiveness"
     elif metric in ("neg_ap", "interactiveness_ap", "inter_map") and statistics.triplet_scores:
         settings["verbscore"] = "triplet"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,15 @@ STEPS = 101
 """Recall values of the negative AP: 0, 0.01, ..., 1."""
 RELEASED_STEPS = 110
 """In the released code they go on to 1.09, where precision is 0, so a perfect ranking scores 101/110 (voc_ap)."""
+
+
+class RankedCount(NamedTuple):
+    """How many pairs a metric ranks, how many of these state their interactiveness, and how many have no confidence to
+    interact."""
+
+    ranked: int
+    stated: int
+    unscored: int
 
 
 class PairStatistics:
@@ -237,16 +246,15 @@ class PairStatistics:
         return tuple((np.arange(RELEASED_STEPS if self.as_released else STEPS) * 0.01).tolist())
 
     @cached_property
-    def ranked(self) -> dict[str, tuple[int, int, int]]:
-        """For each metric that ranks pairs by their confidence to interact, three numbers: of pairs that it ranks, of
-        those among them that state their interactiveness, and of those that have no such confidence."""
+    def ranked_counts(self) -> dict[str, RankedCount]:
+        """The counts of the pairs that each metric ranks by their confidence to interact, by the metric's name."""
         detected = self.gathered.detected
-        stated, unknown = detected["stated"], np.isnan(detected["interacting"])
+        stated, unscored = detected["stated"], np.isnan(detected["interacting"])
         ranked = {"neg_ap": self._repeat_by_image(self._is_annotated) & ~detected["ignored"]}
         if self.interacting is not None:
             ranked["interactiveness_ap"] = np.ones_like(stated)
         return {
-            metric: (int(rows.sum()), int((rows & stated).sum()), int((rows & unknown).sum()))
+            metric: RankedCount(int(rows.sum()), int((rows & stated).sum()), int((rows & unscored).sum()))
             for metric, rows in ranked.items()
         }
 
@@ -257,10 +265,10 @@ class PairStatistics:
         if numbers["unscored"]:
             triplets = numbers["unscored"] + numbers["scored"]
             reasons["inter_map"] = f"{numbers['unscored']:,} of {triplets:,} triplets have no verb_score"
-        for metric, (ranked, stated, unknown) in self.ranked.items():
-            if unknown:
+        for metric, (ranked, stated, unscored) in self.ranked_counts.items():
+            if unscored:
                 lacking = "triplet" if self.triplet_scores else "verb_score on each of their triplets"
-                reasons[metric] = f"{unknown:,} of {ranked:,} pairs have neither interactiveness nor a {lacking}"
+                reasons[metric] = f"{unscored:,} of {ranked:,} pairs have neither interactiveness nor a {lacking}"
             elif 0 < stated < ranked:
                 reasons[metric] = f"{stated:,} of {ranked:,} pairs state interactiveness, the others have verb scores"
         if numbers["pairs"] and not numbers["triplets"]:

@@ -92,7 +92,7 @@ class RankedLists(ListColumns):
         """Return these lists, prepared for rounds of weights."""
         return Prepared([self])
 
-    def interleave(self, other: RankedLists) -> RankedLists:
+    def join_outputs(self, other: RankedLists) -> RankedLists:
         """Return the lists of this model and another one, mixed by their places in the ranking of all predictions of
         their model; without `score`, by their places in the list of the class.
 
@@ -262,11 +262,11 @@ class AveragedLists(RankedLists):
         all_observed = [lists.observed for lists in self.lists]
         return Observed(np.mean([at_threshold.ap for at_threshold in all_observed], axis=0), all_observed[0].images)
 
-    def interleave(self, other: RankedLists) -> RankedLists:
-        """Return both models' lists, mixed at each threshold as `RankedLists.interleave` does."""
+    def join_outputs(self, other: RankedLists) -> RankedLists:
+        """Return both models' lists, mixed at each threshold as `RankedLists.join_outputs` does."""
         assert isinstance(other, AveragedLists)
         pairs = zip(self.lists, other.lists, strict=True)
-        return AveragedLists.average([lists.interleave(other_lists) for lists, other_lists in pairs])
+        return AveragedLists.average([lists.join_outputs(other_lists) for lists, other_lists in pairs])
 
     def images_with(self, numbers: Ints) -> Ints:
         """Return what `RankedLists.images_with` does at any threshold."""

@@ -47,7 +47,7 @@ class Weighted(Protocol):
     def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
         """Return what `ap` returns with the weights `coins` [N, R], which are 0 or 1, and with 1 - coins."""
 
-    def interleave(self, other: Any) -> Weighted:
+    def join_outputs(self, other: Any) -> Weighted:
         """Return the outputs of two models as those of one on 2 N images; the second model's images are N + i."""
 
 
@@ -140,10 +140,10 @@ def resample(models: Sequence[Weighted], resampling: Resampling, label: str) -> 
 def swap_outputs(first: Weighted, second: Weighted, resampling: Resampling, label: str) -> list[Rounds]:
     """Return the rounds of two systems made of two models: of each image, a coin decides which system gets which
     model's output (approximate randomisation). The models' scores need not be on one scale: predictions are ranked by
-    their places in the models' ranked lists (`RankedLists.interleave`)."""
+    their places in the models' ranked lists (`RankedLists.join_outputs`)."""
     if not resampling.rounds:
         return [Rounds.none(first)] * 2
-    mixed = first.interleave(second)
+    mixed = first.join_outputs(second)
 
     def evaluate(some_blocks: Blocks) -> list[NDArray[Any]]:
         """Return the AP and the ground truth of the first system in these blocks, then those of the second."""

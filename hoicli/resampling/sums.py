@@ -60,9 +60,9 @@ class ImageSums:
         """Return the results of `ap` for two mixed systems: with the weights `coins` [N, R] (0 or 1) and 1 - coins."""
         return self.ap(coins), self.ap(1 - coins)
 
-    def interleave(self, other: ImageSums) -> ImageSums:
-        """Return the sums of two models side by side: over this model's N images, then over the other's, which are
-        numbered N + i. Weights then choose the images, and so the outputs, of each model (`Block.coins`)."""
+    def join_outputs(self, other: ImageSums) -> ImageSums:
+        """Return the sums of two models side by side: a column for each of this model's N images, then one for each of
+        the other's, which are numbered N + i. The weights of a round then choose whose output on each image counts."""
         from scipy.sparse import hstack
 
         pairs = [*zip(self.parts, other.parts, strict=True), (self.counted, other.counted)]

@@ -98,13 +98,15 @@ def evaluation_pairs(
 
 def dataset_pairs(dataset: str, *, all_senses: bool = False) -> list[Pair]:
     """Return all pairs of two senses of a dataset's verbs, then all pairs of two senses of its objects. all_senses:
-    pair each of these with every sense of `possible_senses`, too."""
+    pair each of these senses with every other one of `possible_senses`, too."""
     vocabulary = load(dataset)
     classes: Iterable[tuple[str, str]] = vocabulary.interactions
     if vocabulary.roles:  # the classes are verbs with roles; every verb may have every object
         classes = [(verb, name) for verb, name in product(vocabulary.verbs, vocabulary.objects)]
     pair_names: list[tuple[Name, Name]] = [((verb, None), (name, None)) for verb, name in classes]
-    verbs, objects = map(set, zip(*named_pairs(pair_names, senses_of(vocabulary), candidates), strict=True))
+    # pairs of names (label, sense), whose sense is None if WordNet has none
+    resolved = named_pairs(pair_names, senses_of(vocabulary), candidates)
+    verbs, objects = {verb for verb, _ in resolved}, {object_ for _, object_ in resolved}
     note_senseless({label for label, sense in verbs | objects if sense is None and label})
     pairs: list[Pair] = []
     counts: list[str] = []

@@ -115,15 +115,20 @@ class ShoeOptions:
         return self.min_score is not None or self.min_rank is not None
 
     def signature(self) -> dict[str, str]:
-        """Return {name: text} of the settings that say how matches are made and what they are worth. All are written,
-        as none has a standard value, except that `assign` and `minsim` are left out where they follow the paper."""
-        # ties: of equally similar predictions the one of the higher score is matched first, then that of the lower
-        # values
+        """Return {name: text} of the settings that say how matches are made and what they are worth. They are written
+        even if they are the defaults, as there is no standard, but `verb` (the verb's weight) is left out where the
+        minimum has no weights, `assign` and `minsim` where they follow the paper."""
+        # of several deltas, each is evaluated with options that have it alone
         signed = {"delta": write_number(self.deltas[0]), "against": self.against, "combine": self.combine}
-        signed |= {} if self.combine == "min" else {"verb": write_number(self.verb_weight)}
+        if self.combine != "min":
+            signed["verb"] = write_number(self.verb_weight)
+        # of equally similar predictions the one of the higher score is matched first, then that of the lower values
         signed |= {"ap": self.ap, "ties": "higher-score,values"}
-        signed |= {} if self.assignment == "greedy" else {"assign": self.assignment}
-        return signed | ({"minsim": write_number(self.min_similarity)} if self.min_similarity else {})
+        if self.assignment != "greedy":
+            signed["assign"] = self.assignment
+        if self.min_similarity:
+            signed["minsim"] = write_number(self.min_similarity)
+        return signed
 
     def filter_signature(self) -> dict[str, str]:
         """Return {name: text} of the settings that say which predictions count; a rank is "a-reading" of the paper."""

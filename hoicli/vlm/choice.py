@@ -104,12 +104,13 @@ def _count_answers(answers: Answers, *, released: bool) -> _AnswerCounts:
     place = {name: number for number, name in enumerate(sorted(bank.by_image))}
     image = np.array([place[question.image_id] for question in questions], dtype=np.int64)
     tp, fp, right, exact, counted, is_empty = np.zeros((6, len(questions)), dtype=np.int64)
-    answered = {image_id for image_id, _ in answers.choices}
+    answered_images = {image_id for image_id, _ in answers.choices}
+    leaves_out = released and answers.detected  # the released script leaves out a detector's images without predictions
     counts_by_class: dict[Class, Floats] = {}  # of each interaction [3, images]: tp, fp and right options
     for number, question in enumerate(questions):
         named = answers.choices.get(question.key, [])
         is_empty[number], exact[number], option_counts = _count_answer(question, named, released=released)
-        counted[number] = not (released and answers.detected) or question.image_id in answered
+        counted[number] = not leaves_out or question.image_id in answered_images
         for option, counts in option_counts.items():
             tp[number] += counts[0]
             fp[number] += counts[1]
@@ -121,7 +122,10 @@ def _count_answers(answers: Answers, *, released: bool) -> _AnswerCounts:
     class_counts = np.zeros((3, len(counts_by_class), len(place)))
     for row, interaction in enumerate(sorted(counts_by_class)):
         class_counts[:, row] = counts_by_class[interaction]
-    return _AnswerCounts(image, tp, fp, right, exact, counted, is_empty, class_counts)
+    return _AnswerCounts(
+        image=image, tp=tp, fp=fp, right=right, exact=exact, counted=counted, is_empty=is_empty,
+        class_counts=class_counts,
+    )  # fmt: skip
 
 
 def _settings(answers: Answers) -> dict[str, str]:

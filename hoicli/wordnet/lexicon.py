@@ -186,12 +186,12 @@ def _open_database(wordnet: str, files: Files, name: str) -> Lexicon:
     missing = [file for file in DATABASE if not files.has(file)]
     if missing:
         raise UsageError(
-            f"{arg('wordnet', wordnet)}: no {missing[0]} in it; a language of it is named as {wordnet}:fra"
+            f"{arg('wordnet', wordnet)}: no {missing[0]} in it; for one of its languages give {wordnet}:fra"
         )
-    files = Files(files.folder, spare=open_embedded().files)
+    files = Files(files.folder, spare=open_embedded().files)  # those of SHARED may be missing
     digest = files.digest([*DATABASE, *SHARED, COUNTS])
-    graph = Graph(_load_or_compile(digest, wordnet, partial(_compile_database, files)))
-    return Lexicon(wordnet, files, graph, f"{name}.{digest[:8]}")
+    arrays = _load_or_compile(digest, wordnet, partial(_compile_database, files))
+    return Lexicon(wordnet, files, Graph(arrays), f"{name}.{digest[:8]}")
 
 
 def _find_files(place: str) -> Files:

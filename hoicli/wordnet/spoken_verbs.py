@@ -146,16 +146,18 @@ class SpokenVerbs:
         return None if label is None else Meaning(label, SYNONYM, f"another way to say {label}")
 
     def _named_acts(self, bases: Sequence[str], parts: _Parts) -> Iterator[_Phrase]:
-        """Yield phrases with the verb of the act that a verb names which says little itself: "makes adjustments to" is
-        adjust, "goes for a walk with" is walk. The preposition behind the act may be left out."""
+        """Yield the phrases in which another verb stands for a light one, which says little itself, and its noun:
+        "makes adjustments to" is adjust, "goes for a walk with" is walk. Yield each also without the words behind."""
         prepositions, nouns = parts[0] if parts else ([], [])
         noun = next(iter(self._wordnet.forms(nouns[-1], "n")), "") if nouns else ""
         table = words_table()
+        # acts: a verb, the light verbs and the nouns for which it stands
         verbs = [verb for verb, lights, names in table["acts"] if noun in names and not set(bases).isdisjoint(lights)]
-        keys = ("_".join([base, *prepositions]) for base in bases)
-        is_light = any(key in table["light"] and noun not in table["light"][key] for key in keys)
-        if not verbs and noun and is_light:
-            verbs = self._verbs_of_act(noun)
+        if not verbs and noun:
+            # light: a verb with its prepositions, and the nouns with which it is not light
+            not_light_with = [table["light"].get("_".join([base, *prepositions])) for base in bases]
+            if any(exceptions is not None and noun not in exceptions for exceptions in not_light_with):
+                verbs = self._verbs_of_act(noun)
         for verb in verbs:
             yield _make_phrase([verb], parts[1:])
             yield _Phrase([verb], "", "", "")

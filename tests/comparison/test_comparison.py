@@ -78,7 +78,7 @@ def test_weights_are_copies_of_images(data: Data, weights: list[int]) -> None:
 
 
 @given(strategies.datasets(), strategies.datasets())
-def test_interleaved_lists_are_each_model_again(data: Data, other: Data) -> None:
+def test_joined_lists_are_each_model_again(data: Data, other: Data) -> None:
     truth, predictions = data
     known = {record["image_id"] for record in truth}
     rivals = [record for record in other[1] if record["image_id"] in known]
@@ -86,7 +86,7 @@ def test_interleaved_lists_are_each_model_again(data: Data, other: Data) -> None
     _, others = ranked(truth, rivals)
     for name, first in lists.items():
         second, images = others[name], first.images
-        mixed = first.interleave(second)
+        mixed = first.join_outputs(second)
         for alone, sides in ((first, (1, 0)), (second, (0, 1))):
             ap, positives = mixed.ap(np.repeat(sides, images).astype(np.int32)[:, np.newaxis])
             expected, counted = alone.ap(np.ones((images, 1), dtype=np.int32))

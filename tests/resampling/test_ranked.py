@@ -42,7 +42,10 @@ def test_the_other_side_is_what_its_own_weights_give(grid: tuple[float, ...], ca
     one, two = lists(1, grid, cap), lists(2, grid, cap, right=1.0)
     coins = np.random.default_rng(3).integers(0, 2, (IMAGES, 16)).astype(np.int32)
     weights = np.concatenate([1 - coins, coins])
-    for mixed in (one.interleave(two), AveragedLists.average([one, two]).interleave(AveragedLists.average([two, one]))):
+    for mixed in (
+        one.join_outputs(two),
+        AveragedLists.average([one, two]).join_outputs(AveragedLists.average([two, one])),
+    ):
         sides = mixed.ap_of_sides(weights)
         for (ap, positives), side in zip(sides, (weights, 1 - weights), strict=True):
             expected = mixed.ap(side)
@@ -84,7 +87,7 @@ def test_two_lists_become_one_by_place_then_image_then_model(seed: int, scored: 
         parts.append(replace(part, score=score))
         columns = (owner, place, part.image, np.full(len(owner), model), part.hit)
         entries += list(zip(*(column.tolist() for column in columns), strict=True))
-    mixed = parts[0].interleave(parts[1])
+    mixed = parts[0].join_outputs(parts[1])
     ordered = sorted(entries)
     assert mixed.hit.tolist() == [hit for *_, hit in ordered]
     assert mixed.image.tolist() == [image + model * IMAGES for _, _, image, model, _ in ordered]

@@ -213,7 +213,7 @@ def test_a_corpus_of_nltks(hoicli: Hoicli, small: Path, corpora: Path, packed: b
     [
         ("wordnet31", "neither a folder nor in nltk's data folders; python -m nltk.downloader wordnet31 gets it"),
         ("nowhere/wordnet31", "there is no such folder"),
-        ("{empty}", "no data.noun in it; a language of it is named as {empty}:fra"),
+        ("{empty}", "no data.noun in it; for one of its languages give {empty}:fra"),
         ("{empty}:fra", "no such language in it; it has none"),
     ],
 )

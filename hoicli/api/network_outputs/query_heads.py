@@ -106,19 +106,20 @@ def _image_triplets(outputs: dict[str, Floats], size: Any, heads: Heads) -> Arra
     vocabulary = heads.vocabulary
     subject_boxes = box_corners(outputs["pred_sub_boxes"], "cxcywh", size)
     object_boxes = box_corners(outputs["pred_obj_boxes"], "cxcywh", size)
-    if INTERACTIONS in outputs and not vocabulary.roles:
+    if INTERACTIONS in outputs and not vocabulary.roles:  # the classes are scored themselves
         scores, object_scores = sigmoid(outputs[INTERACTIONS]), sigmoid(outputs["pred_obj_logits"])
         ranked = best_of_interactions(scores, object_scores, vocabulary, heads.limit)
         return interaction_pairs(subject_boxes, object_boxes, ranked, vocabulary)
-    object_probabilities = softmax(outputs["pred_obj_logits"])[:, :-1]
+    object_probabilities = softmax(outputs["pred_obj_logits"])[:, :-1]  # the last is that of a query without a pair
     label = object_probabilities.argmax(axis=1)
     scores = _verb_scores(outputs, object_probabilities, label, heads)
-    if vocabulary.roles:
+    if vocabulary.roles:  # V-COCO: verbs with their roles
         ranked = best_of_queries(scores, heads.limit)
         return state_roles(_query_pairs(subject_boxes, object_boxes, label, ranked, vocabulary))
+    # verbs alone: those that make no interaction with the query's object come last, and are then removed
     is_interaction = class_table(vocabulary)[:, label].T >= 0
     ranked = best_of_queries(np.where(is_interaction, scores, -1.0), heads.limit)
-    is_class = ranked.score >= 0  # the others make no interaction of the dataset
+    is_class = ranked.score >= 0
     ranked = Ranked(ranked.query[is_class], ranked.number[is_class], ranked.score[is_class])
     return _query_pairs(subject_boxes, object_boxes, label, ranked, vocabulary)
 
