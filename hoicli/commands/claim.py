@@ -57,7 +57,7 @@ def claim(
         top_k: The numbers of triplets per image to try.
         top: Show at least N settings (first those that fit, then the nearest), or all.
     """
-    from hoicli.comparison.claimed import Claim, claim_sentence, is_number, search
+    from hoicli.comparison.claimed import Claim, claim_sentence, is_number, try_settings
     from hoicli.evaluation.selection import also_reported, chosen_protocols, explicit
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.tables.published import published_lines_with
@@ -80,7 +80,7 @@ def claim(
         chosen += also_reported(vocabulary)
     inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name, gt=truth)
     stream = inputs.predictions(predictions).refuse_match_records("claim")
-    settings = search(
+    settings = try_settings(
         claimed, stream, inputs.truth(truth), vocabulary, chosen, inputs.policy, nms=thresholds, top_k=top_ks,
         tags=tags, split=vocabulary.split(split) if split else None, named=explicit(names),
         allow_uncounted=inputs.filters.allow_uncounted,

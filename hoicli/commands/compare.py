@@ -85,7 +85,8 @@ def compare(
     gt = require_truth(gt, "compare")
     dataset_name, names = text_of(dataset), names_of(protocol)
     limit = count_of("top", top)
-    limit = sys.maxsize if limit is None else limit
+    if limit is None:  # all
+        limit = sys.maxsize
     resampling = Resampling.from_options(bootstrap, seed, or_none=True)  # or_none: 0 rounds are allowed
     if margin is not None and not (fail_if_worse and 0 <= margin < inf):
         problem = "give a number of at least 0" if fail_if_worse else f"goes with {arg('fail_if_worse')}"
@@ -93,7 +94,7 @@ def compare(
     if fail_if_worse and not bootstrap:
         raise UsageError(f"{arg('fail_if_worse')} goes by the interval: leave {arg('bootstrap', 0)} out")
 
-    chosen = []  # of SHOE's metrics there are no protocols
+    chosen = []  # with --metric it stays empty: SHOE's metrics have no protocols
     if not metric:
         protocol_names = names or [main_protocol(load(dataset_name or "hico")).name]
         chosen = chosen_protocols(protocol_names, dataset_name)

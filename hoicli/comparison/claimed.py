@@ -157,7 +157,7 @@ class Tried:
                 "digits off": distance, **dict(values)}  # fmt: skip
 
 
-def settings_tried(protocols: Sequence[Protocol], nms: Sequence[str], top_k: Sequence[int]) -> list[Protocol]:
+def combine_filters(protocols: Sequence[Protocol], nms: Sequence[str], top_k: Sequence[int]) -> list[Protocol]:
     """Return a view of each protocol for each combination of filters, which is matched with these filters.
 
     nms: thresholds of pair NMS to try, besides none. top_k: how many best triplets of an image to keep, besides all;
@@ -174,7 +174,7 @@ def settings_tried(protocols: Sequence[Protocol], nms: Sequence[str], top_k: Seq
     return views
 
 
-def search(
+def try_settings(
     claim: Claim,
     predictions: Predictions,
     gt: Stream,
@@ -200,14 +200,14 @@ def search(
         subset_text = "; ".join(f"{name}: {', '.join(names)}" for name, names in subsets.items())
         raise UsageError(f"{claim.text}: no protocol has these subsets ({subset_text}); name them, as in full=46.06")
     truth = read_truth(gt, vocabulary, policy, allow_uncounted=allow_uncounted)
-    tried_protocols = settings_tried(choose_computable(truth, protocols, named), nms, top_k)
+    tried_protocols = combine_filters(choose_computable(truth, protocols, named), nms, top_k)
     tally = tally_predictions(predictions, truth, tried_protocols, Filters(allow_uncounted=allow_uncounted), policy)
     note = tally.gap_note(tried_protocols[0])
-    largest_image = int(np.bincount(tally.listed.image).max(initial=0))
+    most_predictions = int(np.bincount(tally.listed.image).max(initial=0))  # of one image
     tried_settings: list[Tried] = []
     for protocol, results in tally.results(vocabulary):
         filters = protocol.filters or Filters()
-        if filters.top_k is not None and filters.top_k >= largest_image:
+        if filters.top_k is not None and filters.top_k >= most_predictions:
             continue  # it removes nothing
         droppable = vocabulary.no_interaction_ids and not protocol.drop_no_interaction
         for ignored in (False, True) if droppable else (False,):
@@ -218,6 +218,7 @@ def search(
             # the protocol's own view names the filters, which `options` states
             view = {"options": options}
             evaluated = Evaluated(protocol, vocabulary, requested, results, signed, tags, view, note=note)
+            # the claim may be understood in several ways: a single number may be that of any subset
             subsets_with_ap = [mean.subset for mean in evaluated.means if mean.ap is not None]
             tried_settings += [Tried(evaluated, options, printed) for printed in claim.readings(subsets_with_ap)]
     if not tried_settings:

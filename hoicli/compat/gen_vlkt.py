@@ -19,6 +19,11 @@ from hoicli.compat import cdn
 from hoicli.compat.query_evaluators import Outputs, Triplet, check_query_boxes, option_of, read_outputs
 from hoicli.errors import UsageError
 
+LINE = (
+    "mAP full: {{mAP}} mAP {rare}: {{mAP {rare}}}  mAP {non_rare}: {{mAP {non_rare}}}  "
+    "mean max recall: {{mean max recall}}"
+)
+"""The line that the released code prints, with the names of the two groups and then the means filled in."""
 GROUPS = {"default": ("rare", "non-rare"), "unseen_object": ("unseen-obj", "seen-obj")}
 """What the two groups of classes are called, by `zero_shot_type`; ("unseen", "seen") for every other type."""
 
@@ -30,7 +35,6 @@ class HICOEvaluator(cdn.HICOEvaluator):
     interaction plus the square of its object's. HOICLIP leaves classes without predictions out of the two groups."""
 
     protocol = "gen-vlkt"
-    line = "mAP full: {mAP} mAP rare: {mAP rare}  mAP non-rare: {mAP non-rare}  mean max recall: {mean max recall}"
 
     def __init__(
         self, preds: Sequence[Outputs], gts: Sequence[Outputs], rare_triplets: Collection[Triplet],
@@ -40,9 +44,10 @@ class HICOEvaluator(cdn.HICOEvaluator):
             raise UsageError("eval_location: an evaluation of boxes without classes is not served; leave it out")
         rare, non_rare = GROUPS.get(str(option_of(args, "zero_shot_type")), ("unseen", "seen"))
         self.means = {"rare": f"mAP {rare}", "non_rare": f"mAP {non_rare}"}
-        self.line = self.line.replace("non-rare", non_rare).replace("mAP rare", f"mAP {rare}")
+        self.line = LINE.format(rare=rare, non_rare=non_rare)
         super().__init__(preds, gts, rare_triplets, non_rare_triplets, correct_mat, args)
-        self.groups_need_predictions = hasattr(args, "eval_location")
+        self.groups_need_predictions = hasattr(args, "eval_location")  # HOICLIP's, even if it is off
+        # the released code prints these two
         if self.nms is not None:
             print("eval use_nms_filter ...")
         print(len(preds), len(gts), sep="\n")

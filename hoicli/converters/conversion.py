@@ -47,14 +47,14 @@ class Conversion:
         command works in the context's dataset only, so that files of another dataset are refused. Raises `UsageError`
         for a format that is only read or only written, and for an option that it does not have."""
         self._context = context
-        self._row = None if source_format is None else FORMATS[source_format]
+        self._named_format = None if source_format is None else FORMATS[source_format]
         self._target = FORMATS[context.target] if context.target else None
-        if self._row and not self._row.reads:
+        if self._named_format and not self._named_format.reads:
             raise UsageError(f"{arg('from_', source_format)}: it is only written")
         if self._target and not self._target.writes:
             raise UsageError(f"{arg('to', context.target)}: it is only read")
-        if self._row:
-            self._check_options(self._row)
+        if self._named_format:
+            self._check_options(self._named_format)
         self._dataset = dataset
         self._fixed = fixed
         self._changes = changes
@@ -115,43 +115,43 @@ class Conversion:
         sources = [Source(part) for part in chain.from_iterable(parts_of(path) for path in paths)]
         while sources:
             source = sources.pop(0)
-            row = self._choose_format(source)
-            if row.joint:
+            file_format = self._choose_format(source)
+            if file_format.joint:
                 source.companions, sources = sources, []
-            owner = f" of {row.owner}" if row.owner else ""
-            self._read.append(f"{source.name} as {row.name}{owner} ({row.holds})")
-            records = self._check_first_records(row, source, row.read(source, self._context))
+            owner = f" of {file_format.owner}" if file_format.owner else ""
+            self._read.append(f"{source.name} as {file_format.name}{owner} ({file_format.holds})")
+            records = self._check_first_records(file_format, source, file_format.read(source, self._context))
             while (record := run_step(partial(next, records, None), source)) is not None:
                 yield source.name, record
 
     def _choose_format(self, source: Source) -> Format:
         """Return the format of a file, from --from or detected, and set what the context says of it. Raises `DataError`
         or `UsageError` if it does not fit the files before it, the written format, or the options."""
-        row = self._row or FORMATS[run_step(partial(detect, source), source)]
-        self._context.format = row.name
-        if self._holds not in ("", row.holds):
-            problem = f"holds {row.holds} ({row.name}), and the path before it {self._holds}"
+        file_format = self._named_format or FORMATS[run_step(partial(detect, source), source)]
+        self._context.format = file_format.name
+        if self._holds not in ("", file_format.holds):
+            problem = f"holds {file_format.holds} ({file_format.name}), and the path before it {self._holds}"
             raise DataError(f"{problem}; convert them one at a time", place=source.name)
-        self._holds = row.holds
-        self._settle_dataset(row, source)
+        self._holds = file_format.holds
+        self._settle_dataset(file_format, source)
 
         # Any label is accepted if the user named no dataset, and the files (read and written) state their labels.
-        foreign_formats = [each for each in (row, self._target) if each and each.name != "records"]
+        foreign_formats = [each for each in (file_format, self._target) if each and each.name != "records"]
         labels_stated = bool(foreign_formats) and all(each.named and not each.dataset for each in foreign_formats)
         self._context.open_names = self._dataset is None and labels_stated
-        self._any_names = row.named and not row.dataset
-        self._check_options(row)
-        return row
+        self._any_names = file_format.named and not file_format.dataset
+        self._check_options(file_format)
+        return file_format
 
-    def _settle_dataset(self, row: Format, source: Source) -> None:
-        """Set the context's vocabulary to the only one that the file's format (`row`) or the written format belongs to.
-        Raises `DataError` if --dataset names another one, or if the written format cannot hold it."""
+    def _settle_dataset(self, file_format: Format, source: Source) -> None:
+        """Set the context's vocabulary to the only one that the file's format or the written format belongs to. Raises
+        `DataError` if --dataset names another one, or if the written format cannot hold it."""
         context, target = self._context, self._target
         bound_to = target.dataset if target else ""  # "": files of the written format can be of any dataset
-        dataset = row.dataset or ("" if self._dataset else bound_to)
+        dataset = file_format.dataset or ("" if self._dataset else bound_to)
         # the format is of another dataset than the one in use: that is an error if somebody named the latter
-        if dataset not in ("", context.vocabulary.name) and not _can_hold(row, context.vocabulary):
-            problem_start = f"is of {dataset} ({row.name}), not"
+        if dataset not in ("", context.vocabulary.name) and not _can_hold(file_format, context.vocabulary):
+            problem_start = f"is of {dataset} ({file_format.name}), not"
             if self._fixed:
                 problem = f"{problem_start} of {context.vocabulary.name}: {arg('dataset', dataset)}"
                 raise DataError(problem, place=source.name, code="another-dataset")
@@ -171,36 +171,36 @@ class Conversion:
             problem = f"is of {vocabulary.name}, which {arg('to', target.name)} cannot hold; choose {fitting}"
             raise DataError(problem, place=source.name)
 
-    def _numbers_are_assumed(self, row: Format) -> bool:
+    def _numbers_are_assumed(self, file_format: Format) -> bool:
         """Return whether nobody said that a file's numbers are the dataset's: no dataset was named, or one without
         numbering. False for a format that states labels, and for datasets with roles (V-COCO)."""
         context, vocabulary = self._context, self._context.vocabulary
-        if vocabulary.roles or row.numbers.isdisjoint({"verbs", "interactions"}):
+        if vocabulary.roles or file_format.numbers.isdisjoint({"verbs", "interactions"}):
             return False
         # what the dataset or an option says about numbers, of "verbs", "objects" and "interactions"
         numbered_kinds = {*vocabulary.numbering}
         numbered_kinds |= {kind for kind, option in NUMBERED_BY.items() if option in context.options}
         return self._dataset is None or (
-            vocabulary.own and "verbs" in row.numbers and not row.numbers <= numbered_kinds
+            vocabulary.own and "verbs" in file_format.numbers and not file_format.numbers <= numbered_kinds
         )
 
-    def _check_first_records(self, row: Format, source: Source, records: Iterator[Record]) -> Iterator[Record]:
+    def _check_first_records(self, file_format: Format, source: Source, records: Iterator[Record]) -> Iterator[Record]:
         """Yield all records of a file. If its numbers are only assumed to be the dataset's, look at the first SAMPLE
         records before; raise `DataError` if they show that the file is of another dataset.
 
-        row: the file's format. records: its records. An error while the first are read is raised after those before it
-        were yielded, as it would be without this look."""
+        records: those of the file. An error while the first are read is raised after those before it were yielded, as
+        it would be without this look."""
         vocabulary = self._context.vocabulary
         first: list[Record] = []
         broken: DataError | None = None  # the error of a bad record
         try:
-            for record in islice(records, SAMPLE if self._numbers_are_assumed(row) else 0):
+            for record in islice(records, SAMPLE if self._numbers_are_assumed(file_format) else 0):
                 first.append(record)  # noqa: PERF402 (those before a broken one are kept)
         except DataError as error:
             broken = error
-        by_pair = "verbs" in row.numbers  # else the file numbers interactions, of which every one exists
+        by_pair = "verbs" in file_format.numbers  # else the file numbers interactions, of which every one exists
         can_judge = broken is None or broken.code == "unknown-label"  # other errors say nothing of the numbering
-        predicted = row.holds == "predictions"
+        predicted = file_format.holds == "predictions"
         doubt = _find_doubt(first, vocabulary, predicted=predicted, by_pair=by_pair) if can_judge else ""
         if doubt:
             causes = f"of another dataset (HOI-A's and HOI-W's files look so: {arg('dataset', 'hoia')})"
@@ -215,13 +215,13 @@ class Conversion:
             raise broken
         yield from records
 
-    def _check_options(self, row: Format) -> None:
-        """Check that the format (`row`) has all options that the user gave; raise `UsageError` for the first other."""
+    def _check_options(self, file_format: Format) -> None:
+        """Check that a format has all options that the user gave; raise `UsageError` for the first other."""
         for name, value in self._context.options.items():
-            if name not in row.options:
+            if name not in file_format.options:
                 fitting = ", ".join(each.name for each in FORMATS.values() if name in each.options)
                 option = arg(name, None if value is True else value)
-                raise UsageError(f"{option} is not for {row.name}, but for {fitting}")
+                raise UsageError(f"{option} is not for {file_format.name}, but for {fitting}")
 
     def _check(self, record: Record) -> None:
         """Raise `DataError` for the first problem of a record, such as a label that the dataset does not have."""
@@ -234,21 +234,23 @@ class Conversion:
             raise problem.error("")
 
 
-def _can_hold(row: Format, vocabulary: Vocabulary) -> bool:
+def _can_hold(file_format: Format, vocabulary: Vocabulary) -> bool:
     """Return whether files of a format that belongs to one dataset can be of another dataset, too: `vocabulary`. They
     can be of the user's own, if they state its labels or number them. They can be of another shipped one that has the
     same verbs, objects and interactions, or that declares what the file's numbers of verbs and objects mean."""
     if vocabulary.roles:  # V-COCO's verbs have roles, for which only its own formats have a place
         return False
-    if vocabulary.own and (row.numbers or row.named):
+    if vocabulary.own and (file_format.numbers or file_format.named):
         return True
-    if not row.dataset or not row.reads:
+    if not file_format.dataset or not file_format.reads:
         return False
-    row_vocabulary = load(row.dataset)
-    if all(getattr(row_vocabulary, kind) == getattr(vocabulary, kind) for kind in NUMBERED):
+    format_vocabulary = load(file_format.dataset)
+    if all(getattr(format_vocabulary, kind) == getattr(vocabulary, kind) for kind in NUMBERED):
         return True
-    declares_numbers = row.numbers == {"verbs", "objects"} and row.numbers <= vocabulary.numbering.keys()
-    return declares_numbers and not row_vocabulary.roles
+    declares_numbers = (
+        file_format.numbers == {"verbs", "objects"} and file_format.numbers <= vocabulary.numbering.keys()
+    )
+    return declares_numbers and not format_vocabulary.roles
 
 
 def _passes_fast_check(record: Record) -> bool:

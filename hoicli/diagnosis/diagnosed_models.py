@@ -328,10 +328,10 @@ def _diagnose_matches(
 
     def add(view: MatchedView, located: Located) -> None:
         """Add a batch of match records to the diagnosis of its view, and start that if the batch is its first."""
-        if view.row.key not in diagnosis_by_view:
+        if view.protocol.key not in diagnosis_by_view:
             classes = len(settled.vocabulary.interactions)
-            diagnosis_by_view[view.row.key] = Diagnosis(view.row, classes, view.tally.listed, reading)
-        diagnosis_by_view[view.row.key].add(located, types_of(located, reading))
+            diagnosis_by_view[view.protocol.key] = Diagnosis(view.protocol, classes, view.tally.listed, reading)
+        diagnosis_by_view[view.protocol.key].add(located, types_of(located, reading))
 
     views = each_match(matches, settled, filters, policy, add)
     return [(diagnosis_by_view[view.key], settings) for view, settings in views]

@@ -109,10 +109,10 @@ def locate(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
 
 
 def _matched_truth(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Ints:
-    """Return [T] the ground truth that each prediction overlaps enough and belongs to, else -1. The ground truths are
-    numbered as in `Located`: those of the batch that the protocol counts."""
+    """Return [T] the ground truth that each prediction is matched to, -1 if none overlaps it enough. The ground truths
+    are numbered as in `Located`: those of the batch that the protocol counts, from 0."""
     scenes, hoi_start = batch.predictions, batch.truth.scenes.hoi_start
-    # counted_before: how many triplets of the whole dataset count before each one
+    # `outcomes.truth` numbers the triplets of the whole dataset; counted_before: how many of them count before each
     counted_before = batch.truth.counted_before(protocol)
     start, end = hoi_start[batch.image], hoi_start[batch.image + 1]
     # the number of each image's first ground truth in the batch
@@ -158,7 +158,7 @@ def each_match(
     Records of other protocols are ignored. Raises `DataError` for a bad line, an image twice, a stream without a line
     of this protocol, or one that lacks records of images. Raises `UsageError` for options that act before matching, and
     for matches on parts of a slice of triplets."""
-    vocabulary, protocol, _, truth = settled
+    vocabulary, protocol, truth = settled.vocabulary, settled.protocol, settled.truth
     _refuse_earlier_options(settled, filters)
 
     def check(record: Record, line: Line) -> None:
@@ -167,10 +167,11 @@ def each_match(
             _check_indices(record, line, protocol)
 
     stream = MatchStream(vocabulary, {protocol.name: protocol}, truth)
+    # Lines that begin with another protocol's name are not parsed; a few others may turn out to be of another one.
     lines = (line for line in predictions if not _is_of_another_protocol(line, protocol))
     with no_garbage_collection():
         for view, records in stream.batches(lines, policy, check):
-            if view.row.name == protocol.name:
+            if view.protocol.name == protocol.name:
                 located = _located_records(records, vocabulary, protocol)
                 view.tally.listed.add(located.image_ids, located.image, located.interaction, located.score)
                 add(view, located)
@@ -181,7 +182,7 @@ def each_match(
         raise DataError(problem, place=predictions.name)
     for view in views:
         view.check_whole(truth, stream.unread, predictions.name)
-    return [(view.row, _view_settings(view, settled, predictions.name, filters)) for view in views]
+    return [(view.protocol, _view_settings(view, settled, predictions.name, filters)) for view in views]
 
 
 def _refuse_earlier_options(settled: Settled, filters: Filters) -> None:
@@ -200,10 +201,10 @@ def _refuse_earlier_options(settled: Settled, filters: Filters) -> None:
 
 def _view_settings(view: MatchedView, settled: Settled, name: str, filters: Filters) -> dict[str, str]:
     """Check that the errors of a view can be diagnosed, and return the settings of its signature."""
-    check_diagnosed(view.row)
+    check_diagnosed(view.protocol)
     view.check_counted(settled.vocabulary, name, allowed=filters.allow_uncounted)
     if settled.truth is not None:
-        check_part(view.row)
+        check_part(view.protocol)
     truth_settings = view.truth_settings() if settled.truth is None else settled.truth.settings(settled.protocol)
     return {"data": settled.vocabulary.signed, **truth_settings, **view.signed_settings()}
 

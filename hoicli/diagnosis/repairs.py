@@ -120,12 +120,14 @@ class Corrections:
                 outcome[REPAIRED[oracle]] = NOT_COUNTED
                 outcome[REPAIRED[oracle] + _CORRECTED] = TRUE_POSITIVE
             elif oracle == "false_positive":
-                outcome[HIT + 1 :] = NOT_COUNTED  # every state but that of a true positive
+                outcome[:] = NOT_COUNTED
+                outcome[HIT] = TRUE_POSITIVE
             elif oracle == MISSED:
                 counted_truth = ~columns["missed"]
             elif oracle not in TRUTH_ORACLES:
                 where = "Corrections.after of hoicli/diagnosis/repairs.py"
                 raise DeclarationError(f"nothing applies the oracle {oracle}; write what it does in {where}")
+        # the oracles of TRUTH_ORACLES change no prediction, so they share one array
         code = self._code_without_oracle if set(oracles) <= set(TRUTH_ORACLES) else self._code(outcome)
         if "false_negative" in oracles:  # only ground truth with a true positive counts: one for each of these
             hits = columns["error"] == HIT

@@ -40,8 +40,8 @@ NEXT_TO_NOTHING = 0.1
 nothing."""
 OF_THE_LOST = 0.25
 """Ours: a reading of some images must help this share of those where no box meets one."""
-SOME = 0.01
-"""Ours: of boxes that cannot be pixels, fewer are not said."""
+WORTH_SAYING = 0.01
+"""Ours: boxes that cannot be pixels are not reported if they are a smaller share."""
 ENOUGH_OF_A_ROLE = 20
 """Ours: with fewer boxes of a role there is no finding about it."""
 IN_PIXELS = 20
@@ -151,10 +151,11 @@ class BoxEvidence:
         boxes = self._both_boxes
         flat = (boxes[..., :2] == boxes[..., 2:]).any(axis=2)
         fractions = (np.abs(boxes).max(axis=2) <= OVERSHOOT) & ~flat
-        # If all are fractions, or the annotated boxes are no pixels either, other checks say so.
-        are_all = fractions.sum() == self._exist.sum()
-        if not are_all and len(self.annotated) and median(self.annotated[:, 2:].max(axis=1)) > IN_PIXELS:
-            misfit = self._find_many(fractions, share=SOME, problem=IN_PARTS)
+        # `find_misplaced` says it if all are fractions, and `fit.check_annotated` if the annotated boxes are.
+        all_are_fractions = fractions.sum() == self._exist.sum()
+        truth_is_pixels = len(self.annotated) and median(self.annotated[:, 2:].max(axis=1)) > IN_PIXELS
+        if truth_is_pixels and not all_are_fractions:
+            misfit = self._find_many(fractions, share=WORTH_SAYING, problem=IN_PARTS)
             if misfit is not None:
                 return misfit
         return self._find_many(flat, share=NEXT_TO_NOTHING, problem="have no area, as [0, 0, 0, 0]")

@@ -220,14 +220,14 @@ def unpredicted_note(images: int, truth: GroundTruth) -> str:
     return problem if images < total else ""
 
 
-def _compares_labels(row: Protocol) -> bool:
+def _compares_labels(protocol: Protocol) -> bool:
     """Return whether a protocol compares the labels of objects; the official V-COCO protocols and PViC's do not."""
-    return not (row.person_first or row.pairs_only)
+    return not (protocol.person_first or protocol.pairs_only)
 
 
 def _person_protocols(protocols: Sequence[Protocol]) -> str:
     """Return the names of the protocols that count only persons as subjects, with commas between them."""
-    return ", ".join(row.name for row in protocols if row.person_subject)
+    return ", ".join(protocol.name for protocol in protocols if protocol.person_subject)
 
 
 def _unsliced_notes(truth: GroundTruth, views: Sequence[Protocol]) -> Iterator[str]:

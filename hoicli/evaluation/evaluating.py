@@ -319,18 +319,18 @@ def _match_stream_tallies(
     # Without --iou and --slice, all views that the match records have are evaluated.
     keys = list(requested) if views.thresholds.values or views.of_data else stream.view_keys(names)
     for key in keys:
-        _check_matched(stream, key, requested[key] if key in requested else protocols[stream.views[key].row.name])
+        _check_matched(stream, key, requested[key] if key in requested else protocols[stream.views[key].protocol.name])
 
     # Then whether the records of each are whole, and its results; `truth` adds what the records lack.
     matched_views = [stream.views[key] for key in keys]
     for view in matched_views:
         view.check_whole(truth, stream.unread, predictions.name)
-    unlabelled = find_unlabelled_views({view.row: view.tally for view in matched_views}, named, predictions.name)
-    evaluated_views = [view for view in matched_views if view.row not in unlabelled]
+    unlabelled = find_unlabelled_views({view.protocol: view.tally for view in matched_views}, named, predictions.name)
+    evaluated_views = [view for view in matched_views if view.protocol not in unlabelled]
     if truth is not None:
         for view in evaluated_views:
-            view.add_missed(truth, requested.get(view.row.key, view.row))
-        tell_absent(truth, [view.row for view in matched_views])
+            view.add_missed(truth, requested.get(view.protocol.key, view.protocol))
+        tell_absent(truth, [view.protocol for view in matched_views])
         for message in {unpredicted_note(len(view.tally.listed.image_ids), truth) for view in matched_views} - {""}:
             note(message)
     for view in evaluated_views:
@@ -343,7 +343,7 @@ def _names_in_stream(
 ) -> list[str]:
     """Return the names of the protocols to evaluate of a match stream: the chosen ones, or if there are none, those of
     the dataset (`protocols`) that the stream has. Raises `UsageError` if it lacks a chosen one."""
-    protocols_seen = {view.row.name for view in stream.views.values()}
+    protocols_seen = {view.protocol.name for view in stream.views.values()}
     if chosen is None:
         return [name for name in protocols if name in protocols_seen]
     names = [row.name for row in chosen]
@@ -355,24 +355,26 @@ def _names_in_stream(
     return names
 
 
-def _check_matched(stream: MatchStream, key: str, row: Protocol) -> None:
+def _check_matched(stream: MatchStream, key: str, protocol: Protocol) -> None:
     """Raise `UsageError` if a match stream lacks a requested view of a protocol, or its lines were matched with another
     protocol file or slice file of the same name."""
-    if row.mean_of:
+    if protocol.mean_of:
         raise UsageError(
-            f"{arg('iou', dict(row.view)['iou'])}: a mean over thresholds needs the predictions, with {arg('gt')}"
+            f"{arg('iou', dict(protocol.view)['iou'])}: a mean over thresholds needs the predictions, with {arg('gt')}"
         )
     if key not in stream.views:
         # a view is (key, value) pairs: iou, slice, and the slice's part, which has no option of its own
-        options_text = " ".join(f"--{option} {value}" for option, value in row.view if option != "part")
+        options_text = " ".join(f"--{option} {value}" for option, value in protocol.view if option != "part")
         if not options_text:
             options_there = set(
-                chain.from_iterable(view.row.view for view in stream.views.values() if view.row.name == row.name)
+                chain.from_iterable(
+                    view.protocol.view for view in stream.views.values() if view.protocol.name == protocol.name
+                )
             )
             have = " or ".join(sorted(f"--{option} {value}" for option, value in options_there if option != "part"))
-            raise UsageError(f"the matches of {row.name} have only {have}: ask for one, or match again without")
-        raise UsageError(f"{options_text}: the matches of {row.name} do not have it; give it to hoicli match")
-    settings_there, settings_wanted = stream.views[key].settings, row.settings()
+            raise UsageError(f"the matches of {protocol.name} have only {have}: ask for one, or match again without")
+        raise UsageError(f"{options_text}: the matches of {protocol.name} do not have it; give it to hoicli match")
+    settings_there, settings_wanted = stream.views[key].settings, protocol.settings()
     files = [name for name in ("row", "slice") if name in settings_wanted]  # settings with a digest of a file
     if any(settings_wanted[name] != settings_there.get(name) for name in files):
         raise UsageError(f"{key}: was matched with another file of that name; match again")

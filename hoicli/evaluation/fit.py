@@ -9,7 +9,15 @@ from heapq import nsmallest
 import numpy as np
 
 from hoicli.errors import DataError, Place
-from hoicli.evaluation.box_evidence import ENOUGH_IMAGES, IN_PARTS, IN_PIXELS, OVERSHOOT, PARTS, SOME, BoxEvidence
+from hoicli.evaluation.box_evidence import (
+    ENOUGH_IMAGES,
+    IN_PARTS,
+    IN_PIXELS,
+    OVERSHOOT,
+    PARTS,
+    WORTH_SAYING,
+    BoxEvidence,
+)
 from hoicli.evaluation.pairing import first_largest
 from hoicli.io.messages import note
 from hoicli.records import caveats
@@ -157,7 +165,7 @@ def check_annotated(truth: Images, name: str, policy: ErrorPolicy) -> None:
     in_fractions = int(np.count_nonzero((largest > 0) & (largest <= OVERSHOOT)))
     if largest.max() <= OVERSHOOT:
         raise _relative_box_error(PARTS.removeprefix(", and "), name)  # PARTS is written as the end of a sentence
-    if in_fractions >= max(SOME * len(largest), ENOUGH_IMAGES) and median(largest) > IN_PIXELS:
+    if in_fractions >= max(WORTH_SAYING * len(largest), ENOUGH_IMAGES) and median(largest) > IN_PIXELS:
         note(f"{name}: the boxes of {in_fractions:,} of {len(largest):,} annotated images {IN_PARTS}")
 
 

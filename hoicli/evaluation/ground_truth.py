@@ -194,9 +194,9 @@ class GroundTruth:
         that are ambiguous there. An entry is (image * number of classes + class). In an image without image-level
         labels, the classes of its triplets happen."""
         scenes, classes = self.scenes, len(self.vocabulary.interactions)
-        image = np.repeat(np.arange(len(scenes.image_ids)), scenes.label_count)
-        unclear = scenes.label < 0  # an ambiguous class c is stored as ~c
-        stated = image * classes + np.where(unclear, ~scenes.label, scenes.label)
+        image = np.repeat(np.arange(len(scenes.image_ids)), scenes.image_label_count)
+        unclear = scenes.image_label < 0  # an ambiguous class c is stored as ~c
+        stated = image * classes + np.where(unclear, ~scenes.image_label, scenes.image_label)
         derived = (scenes.caveats & caveats.mask([caveats.DERIVED_LABELS]) > 0)[scenes.image_of_hoi]
         labelled_here = (scenes.image_of_hoi * classes + scenes.interaction)[derived & (scenes.interaction >= 0)]
         return distinct(np.concatenate([stated[~unclear], labelled_here])), distinct(stated[unclear])

@@ -41,12 +41,12 @@ class Origin(NamedTuple):
 class MatchedView:
     """The gathered match records of one view: of a protocol, perhaps at another threshold or on a part of the data.
 
-    row: the view, as a protocol. settings: the field `settings`, which all of the records have in common. tally: their
-    outcomes. register: the images seen. classless: how many more triplets of the ground truth have no class than have
-    one. skipped: how many lines `match` dropped. origins: for each ground truth that records were made with, the number
-    of images seen and the sum of the hashes of their annotations."""
+    protocol: the view, as a protocol. settings: the field `settings`, which all of the records have in common. tally:
+    their outcomes. register: the images seen. classless: how many more triplets of the ground truth have no class than
+    have one. skipped: how many lines `match` dropped. origins: for each ground truth that records were made with, the
+    number of images seen and the sum of the hashes of their annotations."""
 
-    row: Protocol
+    protocol: Protocol
     settings: dict[str, str]
     tally: Tally
     register: ImageRegister
@@ -57,7 +57,7 @@ class MatchedView:
     def add_heads(self, records: Iterable[Record]) -> None:
         """Add what the first keys of checked records say about their ground truth: caveats (facts about where it came
         from that affect numbers), hashes and counts, but not the predictions and triplets."""
-        tally, key = self.tally, self.row.key
+        tally, key = self.tally, self.protocol.key
         for record in records:
             tally.caveats |= caveats.read_caveats(record.get("caveats"))
             self.skipped += record.get("skipped", 0)
@@ -73,9 +73,9 @@ class MatchedView:
         """Return the settings that the ground truth adds to signatures: digests of its annotations and their order,
         whether most of it has no class, and caveats; the same as `GroundTruth.settings` gives for the ground truth."""
         return {
-            **truth_settings(self.tally.truth_total, self.tally.orders[self.row.key]),
+            **truth_settings(self.tally.truth_total, self.tally.orders[self.protocol.key]),
             **(UNCOUNTED if self.classless > 0 else {}),
-            **caveats.settings(self.tally.caveats & self.row.depends_on),
+            **caveats.settings(self.tally.caveats & self.protocol.depends_on),
         }
 
     def signed_settings(self) -> dict[str, str]:
@@ -96,41 +96,41 @@ class MatchedView:
         Records must be there for all images of the ground truth that they were made with, and of `truth`, if it is
         given. If they are partial (made without the images that have no predictions), `truth` must be given instead,
         and supplies the missing images. unread: how many lines were skipped as bad; as many images may be missing."""
-        name = self.row.key
-        images_seen = sum(count for count, _ in self.origins.values())
+        name = self.protocol.key
         partial = any(origin.partial for origin in self.origins)
-        lacking = sum(origin.images - count for origin, (count, _) in self.origins.items() if not origin.partial)
+        missing = sum(origin.images - count for origin, (count, _) in self.origins.items() if not origin.partial)
         # skipped lines may have held what is missing, but only if there are enough of them for all ground truths
         # together
-        allowed_missing = unread if lacking <= unread else 0
+        allowed_missing = unread if missing <= unread else 0
         for origin, (count, total) in self.origins.items():
             if not origin.partial:
                 _check_count(f"{name}: of ground truth {origin.digest}", count, origin.images, allowed_missing, place)
                 if count == origin.images and digest_of(total) != origin.digest:
-                    problem = f"{name}: the annotations of its images are not ground truth {origin.digest}"
-                    problem = f"{problem}, with which it says it was matched; match again"
-                    raise DataError(problem, place=place, code="not-whole")
+                    problem = f"{name}: the annotations of its images are not ground truth {origin.digest}, with which"
+                    raise DataError(f"{problem} it says it was matched; match again", place=place, code="not-whole")
         if truth is None and partial:
             problem = f"{name}: was matched with {arg('only_predicted')}, so ground truth is missing"
             raise DataError(f"{problem}; give the ground truth with {arg('gt')}", place=place, code="not-whole")
+        # `truth` supplies what partial records lack; records that are whole by themselves must be of all its images
         if truth is not None and not partial:
+            images_seen = sum(count for count, _ in self.origins.values())
             _check_count(f"{name}: of {truth.name}", images_seen, len(truth.position), unread, place)
 
-    def add_missed(self, truth: GroundTruth, row: Protocol) -> None:
-        """Add the ground truth of images without records to the tally, as missed. row: the view as requested, which
-        knows the images or triplets of its part of the data. Raises `UsageError` if it knows only the part's name."""
+    def add_missed(self, truth: GroundTruth, protocol: Protocol) -> None:
+        """Add the ground truth of images without records to the tally, as missed. protocol: the view as requested,
+        which knows the images or triplets of its part of the data. Raises `UsageError` if it knows only its name."""
         tally = self.tally
-        check_part(row)
-        image_ids, image, missed = truth.unseen(row, tally.listed.image_ids)
+        check_part(protocol)
+        image_ids, image, missed = truth.unseen(protocol, tally.listed.image_ids)
         tally.caveats |= truth.caveats
         # An order is a hash of the order of annotations, summed over images in 64 bits. Only records that know theirs,
         # and have the same as `truth`, take on that of all its images.
-        orders_of_records = truth.orders(row)[truth.rows_of(tally.listed.image_ids)]
-        if total_of(orders_of_records) == tally.orders[row.key] % (1 << 64):
-            tally.orders[row.key] = truth.order(row)
+        orders_of_records = truth.orders(protocol)[truth.rows_of(tally.listed.image_ids)]
+        if total_of(orders_of_records) == tally.orders[protocol.key] % (1 << 64):
+            tally.orders[protocol.key] = truth.order(protocol)
         tally.truth_total = truth.total
         tally.uncounted = truth.uncounted
-        tally.add_annotated(row.key, image_ids, image, truth.scenes.interaction[missed])
+        tally.add_annotated(protocol.key, image_ids, image, truth.scenes.interaction[missed])
 
 
 def _check_count(what: str, count: int, images: int, allowed_missing: int, place: str) -> None:
@@ -178,7 +178,7 @@ class MatchStream:
                     # The image of a skipped line is missing now, unless it is there already, or no image of `truth`.
                     self.unread += error.code not in (DUPLICATE_IMAGE, UNKNOWN_IMAGE)
                     continue
-                records_by_view.setdefault(view.row.key, []).append(record)
+                records_by_view.setdefault(view.protocol.key, []).append(record)
             for key, records in records_by_view.items():
                 self.views[key].add_heads(records)
                 yield self.views[key], records
@@ -196,32 +196,33 @@ class MatchStream:
         name, tags, settings = record["protocol"], record.get("view", {}), record.get("settings", {})
         view = self.views.get(view_key(name, tags))
         if view is None:
-            row = read_view(self.protocols.get(name) or PROTOCOLS[name], tags)
+            protocol = read_view(self.protocols.get(name) or PROTOCOLS[name], tags)
             positions = None if self.truth is None else self.truth.position
             register = ImageRegister(positions, unit="an image and protocol")
-            tally = Tally([row], len(self.vocabulary.interactions))
-            tally.truth_total, tally.orders = 0, {row.key: 0}  # `add_heads` adds to them
-            view = MatchedView(row, settings, tally, register)
+            tally = Tally([protocol], len(self.vocabulary.interactions))
+            tally.truth_total, tally.orders = 0, {protocol.key: 0}  # `add_heads` adds to them
+            view = MatchedView(protocol, settings, tally, register)
         if settings != view.settings:
             text = f"{settings} here and {view.settings} before; match the whole stream with one setting"
             raise DataError(text, place=line.place, field="settings", code="mixed")
         if self.truth is not None:
-            _check_annotations(record, self.truth, view.row, line)
+            _check_annotations(record, self.truth, view.protocol, line)
         view.register.add(str(record["image_id"]), line)
-        self.views[view.row.key] = view
+        self.views[view.protocol.key] = view
         return view
 
     def view_keys(self, names: Container[str]) -> list[str]:
         """Return the keys of the views of some protocols, which are given by name. They are sorted by protocol, then by
         part of the data and threshold, so that the order of the lines is no matter."""
-        rows = [view.row for view in self.views.values() if view.row.name in names]
+        protocols = [view.protocol for view in self.views.values() if view.protocol.name in names]
         rank = {name: number for number, name in enumerate(self.protocols)}
-        return [row.key for row in sorted(rows, key=lambda row: (rank[row.name], view_order(dict(row.view))))]
+        protocols.sort(key=lambda protocol: (rank[protocol.name], view_order(dict(protocol.view))))
+        return [protocol.key for protocol in protocols]
 
 
-def _check_annotations(record: Record, truth: GroundTruth, row: Protocol, line: Line) -> None:
+def _check_annotations(record: Record, truth: GroundTruth, protocol: Protocol, line: Line) -> None:
     """Raise `DataError` if a match record was made with other annotations of its image than `truth` has, or in another
-    order, where that may change a result under the protocol `row`. An image that `truth` lacks is not looked at."""
+    order, where that may change a result under the protocol. An image that `truth` lacks is not looked at."""
     image_id = str(record["image_id"])
     image = truth.position.get(image_id)
     if image is None:
@@ -229,7 +230,7 @@ def _check_annotations(record: Record, truth: GroundTruth, row: Protocol, line: 
     if int(truth.scenes.hashes[image]) != int(record["gt_hash"], 16):
         text = f"was matched with other annotations of {image_id!r} than those in {truth.name}; match again"
         raise DataError(text, place=line.place, field="gt_hash", code="mixed")
-    if "gt_order" in record and int(truth.orders(row)[image]) != int(record["gt_order"], 16):
+    if "gt_order" in record and int(truth.orders(protocol)[image]) != int(record["gt_order"], 16):
         text = f"was matched with annotations of {image_id!r} in another order than those in {truth.name}"
         raise DataError(f"{text}; match again", place=line.place, field="gt_order", code="mixed")
 
@@ -253,7 +254,7 @@ def _add_to_tally(view: MatchedView, records: Sequence[Record], vocabulary: Voca
     view.tally.unlabelled += sum(item.get("label") is None for item in with_object)
     codes = np.array([OUTCOME_CODES[item["outcome"]] for item in predictions], dtype=np.uint8)
     score = np.array([item["score"] for item in predictions], dtype=np.float64)
-    key = view.row.key
+    key = view.protocol.key
     view.tally.add(image_ids, image, interactions(predictions, vocabulary), score, {key: codes})
     annotated = interactions(truth, vocabulary)  # -1 for what is no interaction of the vocabulary
     view.tally.add_annotated(key, image_ids, truth_image[annotated >= 0], annotated[annotated >= 0])

@@ -171,24 +171,25 @@ class Batch(Pairing):
         count are false positives, and `enough` is false everywhere."""
         if (protocol, filters) not in self._threshold_free:
             code, best = self.drop_reasons(protocol, filters), self._best_candidates(protocol)
-            remaining = code == 0
+            remaining = code == FALSE_POSITIVE
             code[remaining] = best.code[remaining]
             self._threshold_free[protocol, filters] = best.replace_codes(code, remaining[best.row])
         return self._threshold_free[protocol, filters]
 
     def _best_candidates(self, protocol: Protocol) -> Outcomes:
         """Return the triplet that each prediction overlaps most, whether or not the prediction counts. All protocols
-        that compare boxes in the same way share this result. It has the form of outcomes, in which all predictions are
-        false positives (or of ignored people), and `enough` is false everywhere."""
+        that compare boxes in the same way share this result. It has the columns of outcomes, though nothing is decided
+        yet: each code is that of a false positive, or of an ignored person, and `enough` is false everywhere."""
         # all that decides which triplet a prediction overlaps most: what may be compared, and how IoU is measured
         flags = protocol.same_subject, protocol.person_first, protocol.any_object_when_none, protocol.pairs_only
         key = protocol.iou_key, flags
         if key not in self._best_by_boxes:
-            code = np.zeros(len(self.predictions.score), dtype=np.uint8)
+            code = np.full(len(self.predictions.score), FALSE_POSITIVE, dtype=np.uint8)
+            # `_blocks` writes the codes of ignored people into `code`
             candidates = _join_candidates([_keep_largest(block) for block in self._blocks(protocol, code)])
-            nowhere = np.zeros(len(candidates.row), dtype=bool)
+            none_enough = np.zeros(len(candidates.row), dtype=bool)
             # candidates: columns row, truth, iou_subject and iou_object, as those of outcomes
-            self._best_by_boxes[key] = Outcomes(code, *candidates, enough=nowhere)
+            self._best_by_boxes[key] = Outcomes(code, *candidates, enough=none_enough)
         return self._best_by_boxes[key]
 
     def _match_all_overlaps(self, protocol: Protocol, code: NDArray[np.uint8]) -> Outcomes:

@@ -42,25 +42,26 @@ _ROLE_CLASSES = {"": "", "agent": "agent", "25": "roles", "29": "every_action"}
 """The sets of classes of V-COCO's rows, as every dataset with roles has them (`Vocabulary.members`)."""
 
 
-def adapt_protocol(row: Protocol, vocabulary: Vocabulary) -> Protocol:
-    """Return a protocol of HICO-DET or V-COCO (`row`) with the same rules for another dataset.
+def adapt_protocol(protocol: Protocol, vocabulary: Vocabulary) -> Protocol:
+    """Return a protocol of HICO-DET or V-COCO with the same rules for another dataset.
 
     Classes and subsets become the dataset's. Boxes are compared as recorded: a shift of the coordinates of one side
     corrects HICO-DET's or V-COCO's own files, or repeats what a released loader did to them, and means nothing for
     other boxes. A shift of both sides by the same amount changes no overlap; it stays, so that results are equal to the
     last bit."""
-    same_shift = row.prediction_shift == row.truth_shift
-    subsets = ("full", *vocabulary.groups, *vocabulary.subsets) if vocabulary.subsets and not row.roles else ()
+    same_shift = protocol.prediction_shift == protocol.truth_shift
+    subsets = ("full", *vocabulary.groups, *vocabulary.subsets) if vocabulary.subsets and not protocol.roles else ()
     return replace(
-        row,
+        protocol,
         dataset=vocabulary.name,
-        classes=_ROLE_CLASSES[row.classes] if row.roles else "",  # V-COCO's sets of classes are named by their sizes
+        # V-COCO's sets of classes are named by their sizes
+        classes=_ROLE_CLASSES[protocol.classes] if protocol.roles else "",
         subsets=subsets,
-        prediction_shift=row.prediction_shift if same_shift else NO_SHIFT,
-        truth_shift=row.truth_shift if same_shift else NO_SHIFT,
+        prediction_shift=protocol.prediction_shift if same_shift else NO_SHIFT,
+        truth_shift=protocol.truth_shift if same_shift else NO_SHIFT,
         last_pixel_shift=NO_SHIFT,
-        drop_no_interaction=row.drop_no_interaction and vocabulary.no_interaction is not None,
-        remark="; ".join(filter(None, (f"the rules of {row.dataset}, boxes as recorded", row.remark))),
+        drop_no_interaction=protocol.drop_no_interaction and vocabulary.no_interaction is not None,
+        remark="; ".join(filter(None, (f"the rules of {protocol.dataset}, boxes as recorded", protocol.remark))),
     )
 
 

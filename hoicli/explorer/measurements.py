@@ -311,7 +311,8 @@ class _ModelResults:
             truth_inside = self._is_inside(view, members, truth)
             positives = np.bincount(truth.interaction[truth_inside], minlength=classes)
             counts = [
-                _counts(table, truth, self._is_inside(view, members, table), truth_inside, classes) for table in tables
+                _count_errors(table, truth, self._is_inside(view, members, table), truth_inside, classes)
+                for table in tables
             ]
             ap_percent = 100 * np.stack(ap)
             ap_percent[:, positives == 0] = np.nan
@@ -342,11 +343,11 @@ def _ap_and_gains(diagnosis: Diagnosis, vocabulary: Vocabulary) -> tuple[Floats,
     return plain.ap, gains
 
 
-def _counts(table: ErrorTable, truth: TruthTable, predicted: Bools, annotated: Bools, classes: int) -> Ints:
-    """Return [C, S]: how many predictions of each type each class has and, as the last type, how much ground truth that
-    no prediction finds or could find. predicted, annotated: masks of the rows of `table` and `truth` to count; classes:
-    their number C."""
-    missed = annotated & (table.state == NEVER)  # the last state: not found, whatever is repaired
+def _count_errors(table: ErrorTable, truth: TruthTable, predicted: Bools, annotated: Bools, classes: int) -> Ints:
+    """Return [C, S]: of each class, how many predictions have each type of error; the last column (NEVER) counts ground
+    truth that no prediction finds or could find. predicted [T], annotated [G]: masks of the predictions and of the
+    ground truth to count; classes: their number C."""
+    missed = annotated & (table.state == NEVER)  # `state` is by ground truth [G], `error` by prediction [T]
     class_and_state = np.concatenate([
         table.interaction[predicted] * len(STATES) + table.error[predicted],
         truth.interaction[missed] * len(STATES) + NEVER,

@@ -28,8 +28,9 @@ _SCALE, _PANEL, _ROOM = 0.5, 1.6, 0.24
 """Inches: the width of the colour scale, of the narrowest heat map (for its title), of a cell with a number."""
 
 Means = Mapping[tuple[str, str, int], float]
-"""The mean in percent by (corruption, family, severity), "" and 0 standing for all; CLEAN has that on clean images."""
-CLEAN = ("clean", "", 0)
+"""The mean in percent by (corruption, family, severity), "" and 0 standing for all; CLEAN has that on clean images,
+OVERALL (MRI) that over all corruptions and severities."""
+CLEAN, OVERALL = ("clean", "", 0), ("", "", 0)
 Cells = Mapping[tuple[str, int], float]
 """The value in percent by (corruption, severity)."""
 
@@ -134,21 +135,22 @@ def plot_heat_maps(
     width = look.room(PAGE_WIDTH if len(panels_shown) >= _ACROSS else _NAMES + 2.3 * len(panels_shown) + _SCALE)
     across = max(1, min(len(panels_shown), _ACROSS, int((width - _NAMES - _SCALE) / _PANEL)))
     down = math.ceil(len(panels_shown) / across)
-    numbered = (width - _NAMES - _SCALE) / across / max(len(severities), 1) >= _ROOM
+    has_room_for_numbers = (width - _NAMES - _SCALE) / across / max(len(severities), 1) >= _ROOM
     with save_figure(path, look, left_out_remark(len(panels_shown), len(models), "models"), caveats) as figure:
         figure.set_size_inches(width, down * (_LINE * len(corruptions) + _ABOVE + _BELOW) + 0.3)
         panels = figure.subplots(down, across, squeeze=False).ravel()
         for number, (ax, (name, means, values)) in enumerate(zip(panels, panels_shown, strict=False)):
             rows = [[values.get((corruption, level), math.nan) for level in severities] for corruption in corruptions]
             names = [short_label(corruption.replace("_", " ")) for corruption in corruptions]
-            columns, digits = list(map(str, severities)), 1 if numbered else None
-            mesh = draw_cells(ax, rows, names, columns, 0, highest or 1.0, digits=digits)
+            columns = list(map(str, severities))
+            digits = 1 if has_room_for_numbers else None
+            mesh = draw_cells(ax, rows, names, columns, 0, highest or 1.0, digits=digits)  # any one makes the scale
             if number % across:  # only the first map of a row has names
                 ax.set_yticks([])
             _separate_families(ax, corruptions)
             ax.set_xlabel("severity")
-            overall = (("clean", CLEAN), ("MRI", ("", "", 0)))  # MRI: the mean over all corruptions and severities
-            second_line = ", ".join(f"{title} {means[key]:.1f}" for title, key in overall if key in means)
+            titled = (("clean", CLEAN), ("MRI", OVERALL))
+            second_line = ", ".join(f"{title} {means[key]:.1f}" for title, key in titled if key in means)
             ax.set_title("\n".join(filter(None, (name, second_line))), fontsize=SMALL, loc="left")
         for ax in panels[len(panels_shown) :]:
             ax.set_visible(False)

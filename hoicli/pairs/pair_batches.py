@@ -190,7 +190,7 @@ def pair_batch(
     triplet_scores: bool = False,
 ) -> PairBatch:
     """Return the prediction records of some lines with their pairs, as columns. box_scores, triplet_scores: as in
-    `read_pair_batches`. Raises an error that `columns.attempt` expects for a record that cannot be read so."""
+    `read_pair_batches`. Raises an error that `columns.attempt` catches for a record that cannot be read so."""
     raw = named_scenes(lines, vocabulary, scored=True, of_image=("scores", "pairs"), of_hoi={"verb_score": _MISSING})
     scenes = numbered_scenes(raw, vocabulary, scored=True)
     scores_of_boxes = scores_by_box(raw, scenes)

@@ -82,7 +82,7 @@ def checker(
 
 
 def scenes_of(lines: Sequence[Line], vocabulary: Vocabulary, *, scored: bool) -> Scenes:
-    """Return the image records on the lines as columns. Raises what `columns.attempt` expects if any is bad."""
+    """Return the image records on the lines as columns. Raises an error that `columns.attempt` catches for bad ones."""
     images = [line.image for line in lines if isinstance(line, ArrayLine)]
     if scored and images and len(images) == len(lines):
         return scenes_of_detections(images, vocabulary)
@@ -122,7 +122,7 @@ def named_scenes(
 ) -> RawImages:
     """Return the image records on the lines as columns, with numbers of the vocabulary for labels and verbs, and with
     the fields that `numbered_scenes` needs. of_image, of_hoi: further fields to keep, of records, and of triplets with
-    the value for one that lacks the field. Raises what `columns.attempt` expects for bad records."""
+    the value for one that lacks the field. Raises an error that `columns.attempt` catches for bad records."""
     has_roles = bool(vocabulary.roles)  # V-COCO: objects and their labels may be null
     objects: Mapping[Any, int] = vocabulary.object_ids
     if has_roles:
@@ -150,20 +150,21 @@ def named_scenes(
 
 def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> Scenes:
     """Return images of `named_scenes` as `Scenes`: with classes, image-level labels, flags of boxes, and caveats as a
-    bit mask. Raises what `columns.attempt` expects for a bad field."""
+    bit mask. Raises an error that `columns.attempt` catches for a bad field."""
     labels, verbs = integers(raw.labels), integers(raw.verbs)
     image_hois, ambiguous_hois = raw.each("image_hois"), raw.each("ambiguous_hois")
-    known_count, known_pairs, derived_mask = _known_objects(image_hois, raw, labels, vocabulary, scored=scored)
-    label_count, image_labels, unmarked_mask = _image_labels(image_hois, ambiguous_hois, vocabulary)
-    stated_masks = np.array([caveats.mask(names) if names else 0 for names in raw.each("caveats")], dtype=np.int64)
+    known_count, known, derived_masks = _known_objects(image_hois, raw, labels, vocabulary, scored=scored)
+    image_label_count, image_label, unmarked_masks = _image_labels(image_hois, ambiguous_hois, vocabulary)
+    caveat_masks = np.array([caveats.mask(names) if names else 0 for names in raw.each("caveats")], dtype=np.int64)
+    crowd = np.zeros(len(labels), dtype=bool)
+    if not scored:  # ground truth
+        crowd = np.array(raw.box_values("iscrowd", missing=False), dtype=bool)
+        caveat_masks |= derived_masks | unmarked_masks
     if vocabulary.roles:
         annotated = np.array(raw.box_values("annotated", missing=True), dtype=bool)
         interaction = _role_classes(raw, verbs, vocabulary)
     else:
         annotated, interaction = np.ones(len(labels), dtype=bool), class_table(vocabulary)[verbs, labels[raw.object]]
-    crowd = (
-        np.zeros(len(labels), dtype=bool) if scored else np.array(raw.box_values("iscrowd", missing=False), dtype=bool)
-    )
     scenes = Scenes(
         **raw.images(),
         labels=labels,
@@ -172,10 +173,10 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
         verb=verbs,
         interaction=interaction,
         known_count=known_count,
-        known=known_pairs,
-        label_count=label_count,
-        label=image_labels,
-        caveats=stated_masks | (0 if scored else derived_mask | unmarked_mask),
+        known=known,
+        image_label_count=image_label_count,
+        image_label=image_label,
+        caveats=caveat_masks,
     )
     return _complete(scenes, raw, vocabulary, scored=scored) if vocabulary.roles else scenes
 
@@ -247,7 +248,7 @@ def concatenate(batches: Iterable[Scenes], vocabulary: Vocabulary) -> Scenes:
 
 
 def _role_classes(raw: RawImages, verbs: Ints, vocabulary: Vocabulary) -> Ints:
-    """Return [T] the class of each triplet's verb and role. Raises what `columns.attempt` expects for others."""
+    """Return [T] the class of each triplet's verb and role. Raises what `columns.attempt` catches for any other."""
     role_names = raw.of_hoi["role"] or [None] * len(verbs)
     roles = np.fromiter(map(_role_ids(vocabulary).__getitem__, role_names), dtype=np.int64, count=len(role_names))
     classes = class_table(vocabulary)[verbs, roles]

@@ -21,10 +21,10 @@ class Scenes(Images):
     crowd (COCO's `iscrowd`); annotated [B] whether the actions of the person in the box were annotated.
     Of triplets: verb [T] verb ids; interaction [T] interaction ids, -1 where the vocabulary has no such (verb, object).
     Of images, lists one after another: known [K] the objects in the image-level labels of an image, each once,
-    ascending (ground truth only), with known_count [N] how many each image has; label [L] the interactions that are
-    image-level labels, ~interaction (a negative number) for an ambiguous one, with label_count [N] how many each image
-    has. caveats [N] sets of caveats as bit masks (`hoicli.records.caveats`): those of the record, and, for ground truth
-    without image-level labels, that these are derived from triplets."""
+    ascending (ground truth only), with known_count [N] how many each image has; image_label [L] the interactions that
+    are image-level labels, ~interaction (a negative number) for an ambiguous one, with image_label_count [N] how many
+    each image has. caveats [N] sets of caveats as bit masks (`hoicli.records.caveats`): those of the record, and, for
+    ground truth without image-level labels, that these are derived from triplets."""
 
     labels: Ints
     crowd: Bools
@@ -33,8 +33,8 @@ class Scenes(Images):
     interaction: Ints
     known_count: Ints
     known: Ints
-    label_count: Ints
-    label: Ints
+    image_label_count: Ints
+    image_label: Ints
     caveats: Ints
 
     @property

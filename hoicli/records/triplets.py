@@ -159,7 +159,7 @@ def open_problems(record: Record, *, truth: bool = False, unlabelled: bool = Fal
 
 def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = False) -> Triplets:
     """Return the records on the lines as columns. truth: without scores. unlabelled: labels may be null. Raises what
-    `columns.attempt` expects for `open_problems`."""
+    `columns.attempt` catches for `open_problems`."""
     score_types = (type(None),) if truth else (*NUMBERS, type(None))
     raw = raw_images(
         lines,

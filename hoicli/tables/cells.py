@@ -158,7 +158,7 @@ def plain_value(rows: Sequence[Row]) -> Value:
 def single_value(rows: Sequence[Row]) -> Value:
     """Return the `plain_value` of a cell with one row. Raises `DataError` for more."""
     if len(rows) > 1:
-        raise clash(*rows[:2])
+        raise clash_error(*rows[:2])
     return plain_value(rows)
 
 
@@ -197,30 +197,32 @@ def _check_told_apart(rows: Sequence[Row], tag: str) -> bool:
     for row in rows:
         tag_value = row.get("tags", {}).get(tag) if tag else None
         if tag_value in row_by_tag:
-            raise clash(row_by_tag[tag_value], row)
+            raise clash_error(row_by_tag[tag_value], row)
         if row_by_tag and (tag_value is None or None in row_by_tag):
-            raise clash(next(iter(row_by_tag.values())), row)
+            raise clash_error(next(iter(row_by_tag.values())), row)
         row_by_tag[tag_value] = row
     return None not in row_by_tag
 
 
-def clash(first: Row, row: Row) -> DataError:
+def clash_error(first: Row, row: Row) -> DataError:
     """Return the error that says that two rows belong in one cell, and in which keys they differ."""
-    flat = [
-        {**{f"tag.{key}": value for key, value in either.get("tags", {}).items()}, **either} for either in (first, row)
-    ]
-    keys = [key for key in dict.fromkeys((*flat[0], *flat[1])) if key == "signature" or key not in NO_KEYS]
-    differ = [key for key in keys if flat[0].get(key) != flat[1].get(key)]
+    first_fields, fields = (
+        {**{f"tag.{key}": tag for key, tag in each.get("tags", {}).items()}, **each} for each in (first, row)
+    )
+    # the signature is no key of a cell, but says what made the rows
+    keys = [key for key in dict.fromkeys((*first_fields, *fields)) if key == "signature" or key not in NO_KEYS]
+    differing_keys = [key for key in keys if first_fields.get(key) != fields.get(key)]
     what = f"{row['metric']} {row['subset']}"
     other_place = f"as {place_of(first)} has" if place_of(first) else "as another row has"
-    if not differ:
+    if not differing_keys:
         return DataError(
             f"the same {what} {other_place}; leave one of the two out, or tag what made them "
             "(hoicli eval --tag model=NAME)",
             place=place_of(row),
         )
     differences = ", ".join(
-        f"{key} ({cell_text(flat[0].get(key)) or 'none'}, {cell_text(flat[1].get(key)) or 'none'})" for key in differ
+        f"{key} ({cell_text(first_fields.get(key)) or 'none'}, {cell_text(fields.get(key)) or 'none'})"
+        for key in differing_keys
     )
     apart = f"tell them apart with {arg('tag')} when they are made, or average over a tag with {arg('over')}"
     problem = f"{what} for the same place {other_place}; they differ in {differences}: choose with jq's select, {apart}"

@@ -160,7 +160,7 @@ def checked_images(lines: Sequence[Line], vocabulary: Vocabulary | None, *, scor
     """Return the image records in some lines as columns. scored: whether they are predictions; sound: whether they are
     known to be good.
 
-    Unless they are, raise an exception that `columns.attempt` expects for a line that is no image record, that has a
+    Unless they are, raise an exception that `columns.attempt` catches for a line that is no image record, that has a
     problem (`records.problems`) other than an unknown label, or that has a score which is no number."""
     has_roles = vocabulary is not None and bool(vocabulary.roles)
     vocabulary_or_empty = vocabulary or Vocabulary("", (), (), ())
@@ -217,7 +217,7 @@ class _RecordDetails:
         self._image_label_keys = () if vocabulary is None else ("image_hois", "ambiguous_hois")
 
     def add(self, record: Record) -> None:
-        """Add an image record. Raises an exception that `columns.attempt` expects if it is a result row, a match record
+        """Add an image record. Raises an exception that `columns.attempt` catches if it is a result row, a match record
         or, unless all are sound, a bad image record."""
         require("metric" not in record and not ("predictions" in record and "gt" in record))
         self.masks.append(caveats.read_caveats(record.get("caveats")))
@@ -255,7 +255,7 @@ def _size(record: Record) -> Size | None:
 
 
 def _check_other_fields(record: Record, size: Size | None, vocabulary: Vocabulary | None, *, scored: bool) -> None:
-    """Raise an exception that `columns.attempt` expects for a problem in fields that `raw_images` does not read. size:
+    """Raise an exception that `columns.attempt` catches for a problem in fields that `raw_images` does not read. size:
     of the record's image, None unless it is two numbers above 0; vocabulary: None unless it has roles."""
     require(not any(rare_field_problems(record, vocabulary, scored=scored)))
     for key in ("width", "height") if size is None else ():

@@ -37,8 +37,8 @@ def scenes_of(boxes: Floats, hois: Ints, score: Floats, *starts: int) -> Scenes:
         hoi_start=np.array([0, *starts, hois.shape[1]]), subject=hois[0], object=hois[1], score=score,
         labels=zeros[: len(boxes)], annotated=np.ones(len(boxes), dtype=bool),
         crowd=np.zeros(len(boxes), dtype=bool), verb=hois[2], interaction=hois[2],
-        known_count=zeros[:images], known=zeros[:0], caveats=zeros[:images], label_count=zeros[:images],
-        label=zeros[:0],
+        known_count=zeros[:images], known=zeros[:0], caveats=zeros[:images], image_label_count=zeros[:images],
+        image_label=zeros[:0],
     )  # fmt: skip
 
 
