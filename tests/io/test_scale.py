@@ -278,9 +278,12 @@ def test_what_is_lost_or_changed_is_noticed(shell: Shell, many: Many) -> None:
 def test_on_a_file_system_of_fsspec(
     shell: Shell, many: Many, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """In memory, as on s3:// and the like: everything is read and kept there."""
+    """In memory, as on s3:// and the like: everything is read and kept there. By one thread: fsspec's files in memory
+    are the same object for all who open them, with one position."""
     fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed (hoicli[cluster])")
     pytest.importorskip("dask.bag")
+    dask_config = pytest.importorskip("dask.config")
+    monkeypatch.setitem(dask_config.config, "num_workers", 1)
     monkeypatch.setenv("PATH", shell.path)
     memory = fsspec.filesystem("memory")
     for folder in ("gt", "preds"):
