@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from hoicli.commands.corrupt import choose_cells, require_libraries
+from hoicli.commands.corrupt import choose_versions, require_libraries
 from hoicli.corruption.catalogue import SEVERITIES, Recipe, expand_groups
 from hoicli.corruption.recipes import choose_recipe
 from hoicli.errors import DataError, UsageError, arg
@@ -101,7 +101,7 @@ def corrupt_grid(
     require_libraries("corrupt_grid")
     names = expand_groups(names_of(corruption))
     chosen = choose_recipe(recipe, [name for name in names if name != "all"])
-    cells = choose_cells(names, names_of(texts_of(severity)), chosen)
+    cells = choose_versions(names, names_of(texts_of(severity)), chosen)
     if boxes not in ("moved", "kept"):
         raise UsageError(f"{arg('boxes', boxes)}: choose moved or kept")
     return _iterate_cells(loader, cells, with_clean, boxes == "kept", seed, chosen)

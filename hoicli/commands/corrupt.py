@@ -104,7 +104,7 @@ def corrupt_records(
         return instead(_list_corruptions(os.fspath(recipe), names))
     constants = choose_recipe(os.fspath(recipe), [name for name in names if name != "all"])
     # cells: (corruption, severity) of each version of an image
-    cells = choose_cells(names, names_of(texts_of(severity) or "all"), constants)
+    cells = choose_versions(names, names_of(texts_of(severity) or "all"), constants)
     _note_hidden_plugins(names)
     require_libraries()
     if preview is not None:
@@ -172,14 +172,16 @@ def _jobs(sources: Given | None, plan: Plan, inputs: Inputs) -> Iterator[Job]:
                 yield record_job(line, plan)
 
 
-def choose_cells(names: Sequence[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
+def choose_versions(names: Sequence[str], severities: list[str], recipe: Recipe) -> tuple[tuple[str, int], ...]:
     """Return (corruption, severity) of every version of an image to make, in the order of the recipe. names: of
     corruptions; "all" stands for all usual ones of the recipe. severities: texts such as "3", "2-4" or "all". Raises
     `UsageError` for any other."""
     chosen: set[int] = set()
     for text in severities or [""]:  # "" is refused below: --severity without any value
-        levels: Iterable[int] = SEVERITIES if text == "all" else ()
-        if numbers := re.fullmatch("([1-5])(?:-([1-5]))?", text):
+        levels: Iterable[int] = ()
+        if text == "all":
+            levels = SEVERITIES
+        elif numbers := re.fullmatch("([1-5])(?:-([1-5]))?", text):
             levels = range(int(numbers[1]), int(numbers[2] or numbers[1]) + 1)
         if not levels:
             problem = "give 1 to 5, several with commas, a range like 2-4, or all"

@@ -198,14 +198,14 @@ def _mean_rows(
     lists: RankedLists, before: Evaluated, after: Evaluated, paired: PairedRounds, last_keys: Row
 ) -> Iterator[Row]:
     """Yield a row for the difference in mAP of each subset. lists: the baseline's ranked predictions; before, after:
-    the results of the baseline and of the model."""
-    for first, second in zip(before.means, after.means, strict=True):
-        members = before.members[first.subset]
+    the results of the baseline and of the model; last_keys: those that end each row."""
+    for old, new in zip(before.means, after.means, strict=True):
+        members = before.members[old.subset]
         subset_mean = partial(Rounds.means, members=members, unannotated=lists.unannotated)
         resamples, swaps = paired.differences(subset_mean)
-        images = lists.images_of_truth(members)
-        change = difference(first.ap, second.ap, resamples, swaps, images, largest=1.0)
-        yield difference_row("mAP_diff", {"subset": first.subset}, change, first.classes, last_keys)
+        image_count = lists.images_of_truth(members)
+        change = difference(old.ap, new.ap, resamples, swaps, image_count, largest=1.0)
+        yield difference_row("mAP_diff", {"subset": old.subset}, change, old.classes, last_keys)
 
 
 def _class_rows(

@@ -58,8 +58,9 @@ def answers(rows: Sequence[AnyRow]) -> list[str]:
 
 
 def _headlines(rows: Sequence[AnyRow]) -> Iterator[tuple[str, str, AnyRow]]:
-    """Yield (model, baseline, row) for each pair of models and metric of NAMES that the rows compare: the difference of
-    the first protocol, threshold and part of the data in the rows, in the subset with the most classes."""
+    """Yield (model, baseline, row) for each pair of models and metric of NAMES that the rows compare. The row is one of
+    the protocol, threshold and part of the data that come first, and of these that of the subset with the most classes
+    (`n`)."""
     rows_by_pair: dict[tuple[str, str, str], list[AnyRow]] = {}
     for row in rows:
         tags, metric = row.get("tags", {}), str(row.get("metric"))

@@ -141,8 +141,8 @@ def _categories(rows: list[Any], field: str, what: str, context: Context) -> dic
     for a name that the dataset lacks, unless any name is accepted, and for an id that two categories have."""
     names = [normalise(row["name"]) for row in rows]
     ids = context.vocabulary.object_ids if what == "object" else context.vocabulary.verb_ids
-    for index, name in enumerate(names if not context.open_names else ()):
-        if name not in ids:
+    for index, name in enumerate(names):
+        if name not in ids and not context.open_names:
             raise unknown_label(f"{field}[{index}].name", what, name, context.vocabulary).error("")
     index_of = _index_by_id((f"{field}[{index}].id", row) for index, row in enumerate(rows))
     return {category_id: names[index] for category_id, index in index_of.items()}

@@ -222,17 +222,19 @@ class _PostProcess:
         """Return the boxes, labels and triplets of an image, as a record has them. size: (height, width) in pixels.
         Raises `DataError` for numbers that no network gives, and for too many triplets."""
         _check_numbers(item)
-        relative = item.boxes  # [queries, 8]: the person's box, then the object's
-        shares = box_corners(relative.reshape(-1, 4), self._box_form, None).reshape(-1, 8)  # corners in shares of sides
+        as_written = item.boxes  # [queries, 8]: the person's box, then the object's
+        as_read = box_corners(as_written.reshape(-1, 4), self._box_form, None).reshape(
+            -1, 8
+        )  # corners in shares of sides
         height, width = size
-        boxes = (shares.clip(0.0, 1.0) * np.array([width, height] * 4)).tolist()  # clamped first, as released
+        boxes = (as_read.clip(0.0, 1.0) * np.array([width, height] * 4)).tolist()  # clamped first, as released
         scores = self._triplet_scores(item.logits, item.box_scores)
         queries, columns = np.nonzero(scores > self._threshold)
         if len(queries) > MOST_TRIPLETS:
             problem = f"{len(queries):,} triplets, at most {MOST_TRIPLETS:,} an image"
             raise DataError(f"{problem}; raise {arg('threshold')} ({self._threshold:g})", field=".pred_logits")
         queries_used = np.unique(queries)
-        self._count_boxes(shares[queries_used].reshape(-1, 4), relative[queries_used].reshape(-1, 4))
+        self._count_boxes(as_read[queries_used].reshape(-1, 4), as_written[queries_used].reshape(-1, 4))
         pairs = BoxTable(self._subject)  # one triplet for each (query, interaction) with a score above the threshold
         scores_used = scores[queries, columns].tolist()
         for query, column, score in zip(queries.tolist(), columns.tolist(), scores_used, strict=True):
@@ -246,13 +248,13 @@ class _PostProcess:
             scores: Floats = self._activation(logits) * (box_scores**self._power)[:, np.newaxis]
         return scores
 
-    def _count_boxes(self, shares: NDArray[Any], relative: Floats) -> None:
-        """Add an image's boxes to `box_counts`. shares: the boxes as they were understood, corners in shares of the
-        image's sides [N, 4]. relative: the same boxes as the file has them [N, 4]."""
-        beyond = (shares < -SLACK) | (shares > 1 + SLACK)
-        inside = (relative > -SLACK) & (relative < 1 + SLACK)
-        ascending = relative[:, :2] < relative[:, 2:]  # x1 < x2 and y1 < y2, if these are corners
-        self.box_counts["boxes"] += len(shares)
+    def _count_boxes(self, as_read: NDArray[Any], as_written: Floats) -> None:
+        """Add an image's boxes to `box_counts`. as_read [N, 4]: the boxes as they were understood, corners in shares of
+        the image's sides. as_written [N, 4]: the same boxes as the file has them."""
+        beyond = (as_read < -SLACK) | (as_read > 1 + SLACK)
+        inside = (as_written > -SLACK) & (as_written < 1 + SLACK)
+        ascending = as_written[:, :2] < as_written[:, 2:]  # x1 < x2 and y1 < y2, if these are corners
+        self.box_counts["boxes"] += len(as_read)
         self.box_counts["clipped"] += int(beyond.any(axis=1).sum())
         self.box_counts["corners"] += int((inside.all(axis=1) & ascending.all(axis=1)).sum())
 

@@ -107,7 +107,7 @@ def download(row: NamedTruth, folder: Path) -> Path:
                 error.close()
             problem = f"no download ({error}); try again later, or get the file by hand: hoicli data add NAME FILE"
             raise DataError(problem, place=Place(row.url), code="network") from None
-    actual = checksum(target, row.checksum)
+    actual = checksum(target, row.checksum)  # by the algorithm that the published one names
     if actual != row.checksum:
         problem = f"is not the published file ({actual}, not {row.checksum}); fetch it again, or get it by hand"
         raise DataError(problem, place=Place(row.url), code="network")

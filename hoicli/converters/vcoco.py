@@ -191,8 +191,8 @@ def _record(
 
 
 def _corners(row: Mapping[str, Any], width: float, height: float) -> list[float] | None:
-    """Return the box of a COCO annotation as [x1, y1, x2, y2] with the last pixels inside, clipped as in the official
-    evaluator. Return None for a box that it leaves out: one marked `ignore`, or without an area."""
+    """Return the box of a COCO annotation as [x1, y1, x2, y2], where x2, y2 is the last pixel inside, clipped as in the
+    official evaluator; None for a box that the evaluator leaves out: one marked `ignore`, or without an area."""
     if row.get("ignore") == 1:
         return None
     x, y, w, h = row["bbox"]

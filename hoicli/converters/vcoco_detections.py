@@ -47,7 +47,8 @@ def read_detections(source: Source, context: Context) -> Iterator[Record]:
     images: dict[Any, list[_Person]] = {}
     for where, item in _people(source, context):
         images.setdefault(item["image_id"], []).append((where, item))
-    items = (("", image) for image in images.items())  # the builder's errors name the dictionary
+    # without a place of their own: the errors of `reader.record` name the dictionary
+    items = (("", id_and_people) for id_and_people in images.items())
     reader = _DetectionReader(source, context)
     yield from context.each(items, reader.record, source)
     if reader.incomplete_people:

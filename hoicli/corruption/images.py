@@ -88,20 +88,19 @@ def decode(data: bytes) -> Picture:
         raise DataError("the file is empty (0 bytes); fetch it again", code="damaged")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd metadata and large pictures: the pixels are what counts
+            # Warnings of odd metadata and of large pictures do not matter: the pixels are what counts.
+            warnings.simplefilter("ignore")
             image = PIL.Image.open(io.BytesIO(data), formats=FORMATS)
             check_size(image.width, image.height)
             image.load()
             kind = "PNG" if image.format == "PNG" else "JPEG"
             pixels = _channels(image)
-    except DataError:
+    except (DataError, MemoryError):
         raise
     except PIL.UnidentifiedImageError:
         raise DataError("is no image that can be read; give JPEG or PNG", code="damaged") from None
     except PIL.Image.DecompressionBombError:
         raise DataError("has more pixels than an image should (Pillow's limit); make it smaller first") from None
-    except MemoryError:
-        raise
     except Exception as error:  # noqa: BLE001 (Pillow's decoders raise whatever a damaged file leads them to)
         problem = f"is damaged ({' '.join(str(error).split()) or type(error).__name__}); fetch it again"
         raise DataError(problem, code="damaged") from None

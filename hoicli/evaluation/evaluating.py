@@ -201,6 +201,7 @@ def gather_in_parallel(
     results may be merged at all. If a process fails, an image is in two shares, or results are not independent, the
     whole file is gathered again in this process under `policy`, so that an error names the right line."""
     shares = predictions.shares()
+    # the policy of a share stops at the first bad line: then all is gathered again under `policy`
     results = fork_map(lambda share: gather(share, ErrorPolicy()), shares) if shares else None
     if results is not None and independent(results):
         # Hashes take less memory than the ids. Two images have the same one in about one of 10^7 streams of a million

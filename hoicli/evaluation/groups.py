@@ -197,23 +197,23 @@ class Grouping:
         """Return the id that the ground truth has for a prediction's image, and the groups in which the image may be:
         by the prediction's file name if the ground truth has it once, else by its id, which may be a file name."""
         file_name = read_fields(line, ["file_name"]).get("file_name")
-        place = self._places.get(path_of(file_name)) if type(file_name) is str else None
-        if place is None and image_id not in self._groups_of_image:
-            place = self._places.get(path_of(image_id))
-        if place is None:
+        found = self._image_by_path.get(path_of(file_name)) if type(file_name) is str else None
+        if found is None and image_id not in self._groups_of_image:
+            found = self._image_by_path.get(path_of(image_id))
+        if found is None:
             return image_id, self._groups_of_image.get(image_id, ())
-        truth_id, key = place
+        truth_id, key = found
         return truth_id, [key]
 
     @cached_property
-    def _places(self) -> dict[str, tuple[str, Key] | None]:
+    def _image_by_path(self) -> dict[str, tuple[str, Key] | None]:
         """The image id and the group of each record of the ground truth, by its file name without picture ending; None
         if several have it."""
-        places: dict[str, tuple[str, Key] | None] = {}
+        image_by_path: dict[str, tuple[str, Key] | None] = {}
         for file_name, image_id, key in self._paths:
             path = path_of(file_name)
-            places[path] = None if path in places else (image_id, key)
-        return places
+            image_by_path[path] = None if path in image_by_path else (image_id, key)
+        return image_by_path
 
     def finish(self, *, lacking_allowed: bool = False) -> list[Group]:
         """Return the groups in the order of their values. lacking_allowed: leave groups without predictions out.

@@ -300,8 +300,10 @@ def _check_value(field: Field[Any], value: Any, make_error: MakeError) -> Any:
 def _check_grid(value: Any, make_error: MakeError) -> tuple[float, ...]:
     """Return the recall values at which precision is read, from the name of a grid or a list of values; () if the area
     under the whole curve is taken (EVERY). Raises the error that `make_error` makes for anything else."""
-    if type(value) is str and value in (*GRIDS, EVERY):
-        return GRIDS.get(value, EVERY_RECALL)
+    if value == EVERY:
+        return EVERY_RECALL
+    if type(value) is str and value in GRIDS:
+        return GRIDS[value]
     is_list = type(value) is list and 1 <= len(value) <= MOST_POINTS and all(map(is_number, value))
     if not is_list or value != sorted(set(value)) or not 0 <= value[0] <= value[-1] <= 1:
         points = f"1 to {MOST_POINTS:,} recall values from 0 to 1, ascending, each once"

@@ -130,10 +130,10 @@ def _map_cells(measured: Measured) -> list[Cell]:
 def _repair_cells(measured: Measured) -> list[Cell]:
     """Return the sentence on the type of error whose repair would raise each model's mAP most; [] without errors."""
     words: list[Cell] = []
+    all_classes, _ = measured.every  # the name of the subset
     for letter, model in zip("ab", measured.models, strict=False):  # addresses call the models a and b
         rows = [row for row in model.rows if row["metric"] == "delta_mAP" and row["oracle"] in STATES]
-        all_classes, _ = measured.every  # the name of the subset
-        rows = [row for row in rows if row["subset"] == all_classes and row["value"]]
+        rows = [row for row in rows if row["subset"] == all_classes and row["value"]]  # a gain of 0 is worth no word
         if rows:
             best = max(rows, key=lambda row: float(row["value"]))
             link = [STYLES[best["oracle"]].words, address(view="errors", model=letter, type=best["oracle"])]

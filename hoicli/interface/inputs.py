@@ -308,8 +308,8 @@ def _paths(path: Path) -> list[str]:
 @contextmanager
 def written_to_files(source: Given, name: str, vocabulary: Vocabulary) -> Iterator[list[str]]:
     """Give the paths in a source to the block. Records in memory are written to a temporary file, which is removed
-    after the block; messages call it `name`, the parameter that the source was given as. vocabulary: the dataset of
-    arrays."""
+    after the block; messages call it `name`, the parameter that the source was given as. vocabulary: the one whose
+    numbers arrays have."""
     if (paths := paths_of(source, name)) is not None:
         yield paths
         return
@@ -320,7 +320,7 @@ def written_to_files(source: Given, name: str, vocabulary: Vocabulary) -> Iterat
         try:
             yield [f"{folder_prefix}{name}"]
         except DataError as error:
-            place = error.place.replace(folder_prefix, "")
+            place = error.place.replace(folder_prefix, "")  # messages show the name without the folder
             raise DataError(error.problem, place=place, field=error.field, code=error.code) from None
 
 

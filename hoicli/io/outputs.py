@@ -91,7 +91,7 @@ def atomic_path(path: str, option: str = "-o") -> Iterator[str]:
         return
     refuse_input(path, option)
     target = Path(os.path.realpath(path))
-    with temporary_file(target, f"{option} {path}", Path(path).parent) as temporary, writable(path):
+    with temporary_file(target, f"{option} {path}", folder=Path(path).parent) as temporary, writable(path):
         yield str(temporary)
         _sync(temporary)
         refuse_input(path, option)  # again: it may have been opened for reading since
@@ -129,7 +129,7 @@ def write_whole(path: Path, data: bytes, option: str = "--save-images", *, root:
         if path.is_dir() and not path.is_symlink():
             raise IsADirectoryError
     refuse_input(path, option)
-    with temporary_file(path, f"{option} {path}", path.parent) as temporary, writable(str(path)):
+    with temporary_file(path, f"{option} {path}", folder=path.parent) as temporary, writable(str(path)):
         temporary.write_bytes(data)
         _copy_mode_and_owner(temporary, path)
         os.replace(temporary, path)
@@ -209,9 +209,9 @@ def is_to_be_replaced(path: str, option: str) -> bool:
 
 
 @contextmanager
-def temporary_file(target: Path, path_given: str, folder: Path) -> Iterator[Path]:
+def temporary_file(target: Path, path_given: str, *, folder: Path) -> Iterator[Path]:
     """Create an empty temporary file in the folder of `target`, give its path, and remove it after the block if it is
-    still there. As long as `target` exists, only this user can read it."""
+    still there. As long as `target` exists, only this user can read it. path_given, folder: what messages call them."""
     temporary = _temporary_path(target)
     mode = 0o600 if target.is_file() and not target.is_symlink() else 0o666
     with _remove_at_end(temporary):
@@ -289,7 +289,7 @@ def check_output(path: str, option: str = "-o") -> None:
 
 def _check_writable_folder(folder: Path, path_given: str, folder_shown: Path) -> None:
     """Raise `UsageError` if no file can be created in a folder. folder_shown: as the user named it."""
-    with temporary_file(folder / "hoicli", path_given, folder_shown):
+    with temporary_file(folder / "hoicli", path_given, folder=folder_shown):
         pass
 
 

@@ -90,7 +90,7 @@ def hold_standard_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # open gives the lowest free descriptor, which is this one
+            # open gives the lowest free descriptor, which is this one; stdout is read-only, so that no result vanishes
             os.open(os.devnull, os.O_RDONLY if number == 1 else os.O_RDWR)
     if sys.stdout is None:
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 (open until the process ends)

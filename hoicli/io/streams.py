@@ -27,9 +27,9 @@ LONGEST_LINE, LONGEST_UNPACKED = 1 << 26, 1 << 24
 """The most bytes of a line, in a plain file and in a compressed one: hundreds of times those of an image's record. A
 parsed line takes ten times as much memory, and a decompression bomb may be one endless line."""
 
-SECOND, SHARE = 2 << 20, 8 << 20
-"""How many bytes a stream must have to be read by a second process, and how many more for each further process. Parsing
-half of SECOND takes five times as long as starting a process."""
+BYTES_FOR_TWO, BYTES_PER_PROCESS = 2 << 20, 8 << 20
+"""From how many bytes on two processes read a stream, and how many bytes justify each process beyond two. Parsing half
+of BYTES_FOR_TWO takes five times as long as starting a process."""
 BUFFER = 1 << 20
 """Bytes of a file that are read or written at once."""
 
@@ -280,12 +280,12 @@ class Stream:
     def processes(self) -> int:
         """Return how many processes should read the stream at once: one for each processor, but fewer for little data.
         It is 1 for pipes and compressed files, and on systems other than Linux."""
-        size = self.size  # SHARE: the bytes that justify a further process; SECOND: those that justify the second one
-        if sys.platform != "linux" or size is None or size < min(SECOND, 2 * SHARE):
+        size = self.size
+        if sys.platform != "linux" or size is None or size < min(BYTES_FOR_TWO, 2 * BYTES_PER_PROCESS):
             return 1
         if not all(source.divisible for source in self._inputs):
             return 1
-        return min(len(os.sched_getaffinity(0)), max(2, size // SHARE))
+        return min(len(os.sched_getaffinity(0)), max(2, size // BYTES_PER_PROCESS))
 
     def shares(self) -> list[Stream]:
         """Return streams of about equally large parts of one large file, for `processes` to read. Return [] if one

@@ -75,7 +75,8 @@ def iou(
     inclusive_overlap: bool = False,
     union_margin: float = 0.0,
 ) -> Floats:
-    """Return [M] the intersection over union of box m of `first` and box m of `second`, in [0, 1].
+    """Return [M] the intersection over union of box m of `first` and box m of `second`, in [0, 1] unless
+    `inclusive_overlap`.
 
     first, second: [4, M] boxes, whose rows are x1, y1, x2, y2; this way all passes are over contiguous memory
     (`take_columns`). A box with no area overlaps nothing.
@@ -228,10 +229,12 @@ def _nms_groups(scenes: Scenes, rows: Ints) -> Ints:
 
 
 def best_per_image(scenes: Scenes, count: int, among: Bools | None = None) -> Bools:
-    """Return [T] a mask of the `count` best triplets of each image, of equal scores the first. among: [T] a mask."""
+    """Return [T] a mask of the `count` best triplets of each image, of equal scores the first. among [T]: a mask of
+    those to choose from, None for all."""
     if among is None and np.diff(scenes.hoi_start).max(initial=0) <= count:
         return np.ones(len(scenes.score), dtype=bool)
     rows = np.arange(len(scenes.score)) if among is None else np.flatnonzero(among)
     keep = np.zeros(len(scenes.score), dtype=bool)
-    keep[rows[ranks_in_groups(scenes.image_of_hoi[rows], scenes.score[rows]) < count]] = True
+    rank_in_image = ranks_in_groups(scenes.image_of_hoi[rows], scenes.score[rows])
+    keep[rows[rank_in_image < count]] = True
     return keep

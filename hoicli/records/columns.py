@@ -130,12 +130,14 @@ def numbers(values: list[Any], *types: type) -> Floats:
 
 
 def indices(values: list[Any], limit: Ints, *, nulls: bool = False) -> Ints:
-    """Return the values as a column of indices below `limit` [T], -1 for None (`nulls`). Raises `ValueError`."""
+    """Return the values as a column of indices below `limit` [T], -1 for None (`nulls`). Raises `ValueError`
+    for values of other types and out of range."""
     check_types(values, int, *((type(None),) if nulls else ()))
     missing = values.count(None) if nulls else 0
     column = integers([-1 if value is None else value for value in values] if missing else values)
     # only the missing ones may be out of range: they are -1 now, which as an unsigned number is beyond every limit
-    require(np.count_nonzero(column.view(np.uint64) >= limit.view(np.uint64)) == missing)
+    out_of_range = np.count_nonzero(column.view(np.uint64) >= limit.view(np.uint64))
+    require(out_of_range == missing)
     return column
 
 

@@ -213,7 +213,8 @@ def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, sco
 def _box_list_problems(
     field: str, record: Mapping[str, Any], is_valid: Callable[[object], bool], values_text: str, noun: str
 ) -> Iterator[Problem]:
-    """Yield the problems of an optional field with a value for each box, which `is_valid` checks."""
+    """Yield the problems of an optional field with a value for each box, which `is_valid` checks. values_text, noun:
+    what messages call the values, and one of them."""
     values = record.get(field)
     if values is None:
         return

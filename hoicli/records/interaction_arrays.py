@@ -82,9 +82,9 @@ def label_boxes(
     boxes: NDArray[Any], subject: Ints, object_: Ints, object_label: Ints, vocabulary: Vocabulary
 ) -> dict[str, Any]:
     """Return the arrays of an image in which a box is there once for each label that its triplets [T] give it."""
-    person = np.full(len(subject), vocabulary.object_ids[vocabulary.subjects[0]])
+    person_label = np.full(len(subject), vocabulary.object_ids[vocabulary.subjects[0]])
     # a number for each (box, label), in the order of the boxes
-    key = np.concatenate([subject, object_]) * len(vocabulary.objects) + np.concatenate([person, object_label])
+    key = np.concatenate([subject, object_]) * len(vocabulary.objects) + np.concatenate([person_label, object_label])
     keys, place = np.unique(key, return_inverse=True)
     row, label = np.divmod(keys, len(vocabulary.objects))
     subject, object_ = np.split(place.reshape(-1), 2)

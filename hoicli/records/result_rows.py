@@ -133,7 +133,8 @@ ROW_KEYS = (
 
 
 def parse_tags(tags: list[str], *, taken: Collection[str] = ()) -> dict[str, str]:
-    """Return the values of `--tag key=value` by key. Raises `UsageError` for tags without one, and for keys of rows."""
+    """Return the values of `--tag key=value` by key. Raises `UsageError` for a tag without a key or =, for a repeated
+    key, for one that rows have, and for text that is no UTF-8."""
     bad = [tag for tag in tags if "=" not in tag or tag.startswith("=")]
     if bad:
         raise UsageError(f"{arg('tag', ', '.join(bad))}: write key=value, for example {arg('tag', 'model=cdn')}")

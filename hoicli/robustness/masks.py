@@ -251,10 +251,12 @@ def write_changed(record: Record, change: Change, images: str, out: str, place: 
     data, picture = read_picture(record, source, place)
     height, width = picture.pixels.shape[:2]
     record = change.record({**record, "width": width, "height": height})  # decides what to do, under `change.key`
-    # where `out` is around `images`, only what is written into `images` can overwrite an image
-    out_is_around = lies_in(Path(images), Path(out))
-    is_dangerous = lies_in(target, Path(images)) if out_is_around else lies_in(source, Path(out))
-    if is_dangerous:
+    could_overwrite = lies_in(source, Path(out))
+    if lies_in(
+        Path(images), Path(out)
+    ):  # `out` is around `images`: then only what is written into `images` is in danger
+        could_overwrite = lies_in(target, Path(images))
+    if could_overwrite:
         problem = f"{path}: {arg('images')} and {arg('save_images')} are nested, and an image could be overwritten"
         raise DataError(f"{problem}; give a folder outside", place=place, field="file_name")
     if choice := record[change.key]:

@@ -168,11 +168,11 @@ class Evaluation:
     def _count_missing_pairs(self, shoe: Shoe) -> int:
         """Return how many of the needed pairs of senses the table lacks. If any, print a note if the options allow it,
         else raise `DataError`."""
-        asked_count = len(shoe.verbs.asked) + len(shoe.objects.asked)
+        needed_count = len(shoe.verbs.asked) + len(shoe.objects.asked)
         missing = shoe.verbs.missing + shoe.objects.missing
         if missing:
             first, second = min((a, b) for _, a, b in missing)
-            missing_text = f"{len(missing):,} of {asked_count:,} pairs of senses are not in the similarity table"
+            missing_text = f"{len(missing):,} of {needed_count:,} pairs of senses are not in the similarity table"
             problem = f"{missing_text}, for example {first} and {second}"
             if not self._options.allow_missing:
                 how = "hoicli shoe-sim makes them from these files"

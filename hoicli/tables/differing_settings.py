@@ -158,8 +158,8 @@ def _usual_orders(every_settings: Iterable[Mapping[str, str]]) -> dict[str, str]
     counts = Counter(
         (settings.get("protocol", ""), settings["listed"]) for settings in every_settings if "listed" in settings
     )
-    # a later item replaces an earlier one, so the most frequent order stays
-    return {protocol: listed for (protocol, listed), _ in sorted(counts.items(), key=lambda item: (item[1], item[0]))}
+    ascending = sorted(counts, key=lambda order: (counts[order], order))
+    return dict(ascending)  # a later (protocol, listed) replaces an earlier one, so the most frequent order stays
 
 
 def _truth(digest: str) -> str:

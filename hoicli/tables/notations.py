@@ -75,7 +75,7 @@ def note_json_lines(path: str) -> None:
 
 
 def render(rows: Iterable[Row], output_format: str) -> bytes:
-    """Return the text of rows, encoded, in TERMINAL or one of FORMATS other than auto; no rows give no bytes.
+    """Return the text of rows, encoded; no rows give no bytes. output_format: TERMINAL, or one of FORMATS but auto.
 
     In formats of tables, rows of metrics become tables by their kind (in LaTeX, like those of papers where a layout
     fits), and other rows, such as findings and vocabularies, a table with a column for each key."""

@@ -126,17 +126,18 @@ def _aligned_lines(table: TextTable, ink: Ink, *, ruled: bool = False) -> list[s
 def _aligned_line(
     table: TextTable, texts: Sequence[str], widths: Sequence[int], line: int | None = None, ink: Ink = _NO_INK
 ) -> str:
-    """Return one line of a table. texts: of its cells; line: its number, None for the heads."""
+    """Return one line of a table. texts: of its cells, in which an interval or the like may follow the number after a
+    space; line: its number, None for the heads."""
     cells = []
     for column, (text, width) in enumerate(zip(texts, widths, strict=True)):
         padding = " " * (width - len(text))
         if column < table.name_columns:
             cells.append(text + padding)
             continue
-        number, space, rest = text.partition(" ")
+        number, space, remark = text.partition(" ")
         if (line, column) in table.best:
             number = ink.best + number + ink.end
-        if rest and line is not None:
-            rest = ink.faint + rest + ink.end
-        cells.append(padding + number + space + rest)
+        if remark and line is not None:
+            remark = ink.faint + remark + ink.end
+        cells.append(padding + number + space + remark)
     return "  ".join(cells)

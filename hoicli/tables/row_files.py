@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -67,15 +68,14 @@ def read_rows(
     return rows
 
 
-def model_by_file(paths: Iterable[str]) -> dict[str, str]:
+def model_by_file(paths: Sequence[str]) -> dict[str, str]:
     """Return the model name that a file gives to its rows without tags, by the file's name in messages. It is the
     file's name without its endings, or its path if two files share that name. A single file and stdin give none."""
-    files = [path for path in paths if path != "-"]
-    stems = {path: Path(path).name.split(".")[0] or path for path in files}
-    if len(list(paths)) < 2:
+    if len(paths) < 2:
         return {}
-    shared_stems = [stem for stem in stems.values() if list(stems.values()).count(stem) > 1]
-    return {display_name(path): path if stem in shared_stems else stem for path, stem in stems.items()}
+    stems = {path: Path(path).name.split(".")[0] or path for path in paths if path != "-"}
+    counts = Counter(stems.values())
+    return {display_name(path): path if counts[stem] > 1 else stem for path, stem in stems.items()}
 
 
 def result_problems(record: Mapping[str, Any]) -> Iterator[Problem]:

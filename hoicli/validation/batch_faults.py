@@ -24,9 +24,8 @@ the file and line of the first case's record, and returns a text that describes 
 def faults(
     batch: Checked, vocabulary: Vocabulary | None, truth_sizes: Sequence[Size | None], *, scored: bool
 ) -> Iterator[Cases]:
-    """Yield each check with its cases in a batch: the check's code, the image of each case, and a function that
-    describes the first case, given the file and line of its record. truth_sizes [N]: the sizes of the images
-    in the ground truth, None where they are not known; scored: whether the records are predictions."""
+    """Yield the cases of each check in a batch. truth_sizes [N]: the sizes of the images in the ground truth, None for
+    unknown ones; scored: whether the records are predictions."""
     sizes = [record_size or truth_size for record_size, truth_size in zip(batch.sizes, truth_sizes, strict=True)]
     yield from _label_faults(batch, vocabulary, scored=scored)
     yield from _size_faults(batch, truth_sizes)

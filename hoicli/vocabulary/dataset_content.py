@@ -52,8 +52,9 @@ def content_digest(content: Mapping[str, Any]) -> str:
 
 
 def vocabulary_of(content: Mapping[str, Any]) -> Vocabulary:
-    """Return the vocabulary that a dataset's content describes, which `content_checks.check` has passed."""
-    verbs, object_field = content["verbs"], content["objects"]
+    """Return the vocabulary that a dataset's content, which `content_checks.check` accepts, describes."""
+    verbs = content["verbs"]
+    object_field = content["objects"]  # "coco", a list of names, or a mapping of names to noun ids
     objects = objects_of(content)
     pairs = listed_pairs(content["interactions"], verbs, objects)
     ids = {pair: number for number, pair in enumerate(pairs)}

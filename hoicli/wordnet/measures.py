@@ -221,12 +221,12 @@ def _lch(graph: Graph, pos: str, pairs: Ints) -> Floats:
 
 def _wup(graph: Graph, pos: str, pairs: Ints) -> Floats:
     """Return [P]: the similarity of Wu and Palmer, twice the depth of the subsumer over the sum of both synsets' depths
-    through it. As in nltk, the subsumer is chosen by its shortest way to a root, but its depth is the longest one."""
+    through it. As in nltk, the subsumer is chosen by its shortest way to a root, but its depth is its longest."""
     first, second = pairs[:, 0], pairs[:, 1]
     subsumer = _subsumers(graph, pos, first, second)
     longest = np.zeros(graph.size + 1, np.int64)  # 0 for the simulated root, the last row
     longest[: len(graph.array("max_depth"))] = graph.array("max_depth")
-    depth = longest[subsumer] + 1
+    depth = longest[subsumer] + 1  # in nodes, not in steps
     ways = _distances(graph, pos, first, subsumer) + _distances(graph, pos, second, subsumer)
     result: Floats = 2.0 * depth / (ways + 2 * depth)
     return result

@@ -133,7 +133,7 @@ def test_a_large_dump_is_shared(hoicli: Hoicli, converted: Convert, tmp_path: Pa
     gt.write_bytes(b"\n".join(annotated))
     records = converted(dump)
     alone = [hoicli(command, "--gt", gt, records) for command in ("eval", "diagnose")]
-    monkeypatch.setattr(streams, "SHARE", 10_000)
+    monkeypatch.setattr(streams, "BYTES_PER_PROCESS", 10_000)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
     for command, expected in zip(("eval", "diagnose"), alone, strict=True):
         same(hoicli(command, "--gt", gt, dump), expected)

@@ -37,7 +37,7 @@ def test_a_large_file_in_shares_gives_the_same_bytes(
     hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected, forks = hoicli("eval", "--per-class", *PAIR).out, Mock(wraps=os.fork)
-    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
+    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     monkeypatch.setattr("os.fork", forks)
     marked = saved(tmp_path / "marked.jsonl", MARK + PREDICTIONS.read_bytes())
@@ -54,7 +54,7 @@ def test_what_processes_gather_is_merged(
     hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
     alone = hoicli(*words, *PAIR)
-    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
+    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     assert hoicli(*words, *PAIR) == alone
 
@@ -84,7 +84,7 @@ def test_processes_that_take_turns_match_as_one_does(
     assert [code for code, _, _ in alone] == [0, 1, 0, 1, 1]
     assert f"{broken}:300: hois[0].score" in alone[1][2]
     assert len(alone[1][1].splitlines()) == 2 * 256 + 1  # the last says that it stopped
-    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
+    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     assert results() == alone
     monkeypatch.setattr("pickle.dump", lambda *_, **__: os._exit(1))  # by which a fork sends a result

@@ -92,7 +92,7 @@ def truth(tmp_path: Path) -> Path:
 @pytest.fixture
 def shared_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
     """Files are read by three processes; the numbers of the lines with which the second and the third begin."""
-    monkeypatch.setattr("hoicli.io.streams.SHARE", 1 << 15)
+    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", 1 << 15)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     whole = saved(tmp_path / "whole.jsonl", b"".join(good(COUNT)[1]))
     cuts = cuts_of(good(COUNT)[1], whole)

@@ -19,7 +19,7 @@ import pytest
 
 from hoicli.errors import DataError
 from hoicli.io.opened_files import MARK
-from hoicli.io.streams import SECOND, Stream
+from hoicli.io.streams import BYTES_FOR_TWO, Stream
 from tests.hostile.readers import FOREIGN
 from tests.support.project import GT, PREDICTIONS, ROOT, Hoicli, MonkeyPatch, refusal, saved
 
@@ -145,7 +145,7 @@ def test_utf_16_is_what_utf_8_is(hoicli: Hoicli, tmp_path: Path, mark: bytes, en
 
 def test_a_large_file_of_utf_16_is_not_divided(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
-    path.write_text('{"a": "é"}\n' * (SECOND // 8), encoding="utf-16")
+    path.write_text('{"a": "é"}\n' * (BYTES_FOR_TWO // 8), encoding="utf-16")
     stream = Stream([str(path)], "lines")
     assert stream.shares() == []
     assert {line.data for line in stream} == {'{"a": "é"}\n'.encode()}

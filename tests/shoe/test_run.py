@@ -186,7 +186,7 @@ def test_predictions_without_scores(hoicli: Hoicli, tmp_path: Path) -> None:
 @pytest.mark.parametrize("share", [8 << 20, 64])
 def test_bad_lines_of_every_stream(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
     """Read by one process, and by several."""
-    monkeypatch.setattr("hoicli.io.streams.SHARE", share)
+    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", share)
     bad = tmp_path / "bad.jsonl"
     for name in ("gt", "sim", "predictions"):
         bad.write_bytes((SHOE / f"{name}.jsonl").read_bytes() + b"{}\n")
@@ -216,7 +216,7 @@ def test_processes_change_nothing(hoicli: Hoicli, tmp_path: Path, monkeypatch: p
         return [pairs, own.read_bytes(), done, why.read_bytes()]
 
     whole = everything("whole")
-    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
+    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", 256)
     monkeypatch.setattr("hoicli.shoe.triplet_matching.IMAGES_AT_ONCE", 1)
     assert everything("shared") == whole
 

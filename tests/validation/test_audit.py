@@ -223,7 +223,7 @@ def test_the_command_in_shares_of_the_file(hoicli: Hoicli, tmp_path: Path, monke
         "contradicted", "missing_label", "missing_label",
     ]  # fmt: skip
     assert hoicli(*words, "--votes", "2").err == "hoicli: --votes 1 finds 2 missing_label (now 1)\n"
-    monkeypatch.setattr("hoicli.io.streams.SHARE", 4096)
+    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", 4096)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     assert hoicli(*words) == whole
 

@@ -158,7 +158,7 @@ def test_every_fault_is_found_as_line_by_line(monkeypatch: MonkeyPatch, batch: i
 @pytest.mark.long
 def test_a_file_that_forks_share_is_found_to_have_the_same_faults(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("hoicli.io.streams.SHARE", 256)
+    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", 256)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     merged: set[bool] = set()
 

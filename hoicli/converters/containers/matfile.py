@@ -267,8 +267,8 @@ class _MatrixReader:
         return Numbers(shape, code, content)
 
     def structs(self, start: int, end: int, count: int, levels: int) -> Structs:
-        """Return the array of `count` structs in the bytes from `start` to `end`. These have the length of a field's
-        name, the names one after another, each filled with zeros to that length, and the values struct by struct."""
+        """Return the array of `count` structs in the bytes from `start` to `end`. The bytes hold the length of a name,
+        the fields' names one after another, each filled with zeros to that length, and the values struct by struct."""
         _, length_bytes, position = self.content(start, end)
         _, name_bytes, position = self.content(position, end)
         (length,) = struct.unpack("<I", length_bytes)

@@ -122,8 +122,8 @@ class Source:
         return isinstance(self.first_item, dict) and self.first_item.keys() >= {*keys}
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        """Yield (position as "[3]", item) for each item of the file's list, parsed one at a time. The list is JSON, a
-        pickle, or stands under `preds` in a JSON string with the repr of a Python dictionary, as CDN writes it."""
+        """Yield (position as "[3]", item) for each item of the file's list, parsed one at a time. The list is JSON or a
+        pickle, or as CDN writes it: a JSON string that holds a Python dictionary's repr, with the list as `preds`."""
         if not self.is_list:
             problem = f"holds no list ({self.kind}); {arg('from_', like='NAME')} chooses another format"
             raise DataError(problem, place=self.name)
