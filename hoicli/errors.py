@@ -133,7 +133,8 @@ class Place(str):
         """Return the place `at` in a file: `file:line` for a line's number, as compilers and editors write it; `file:
         at` for a text, in a file that has no lines."""
         place = cls(f"{file}: {at}" if isinstance(at, str) else f"{file}:{at}")
-        place.file, place.line = file, at if isinstance(at, int) else None
+        place.file = file
+        place.line = at if isinstance(at, int) else None
         return place
 
 

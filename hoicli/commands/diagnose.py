@@ -106,7 +106,9 @@ def diagnose(
         problem = f"shows the one repair of a ground truth; leave out {arg('independent')}"
         raise UsageError(f"{arg('emit', emit)}: {problem}")
 
-    reading: Reading = "released" if as_released else "independent" if independent else "shared"
+    reading: Reading = "independent" if independent else "shared"
+    if as_released:
+        reading = "released"
     chosen_protocol = choose_diagnosis_protocol(
         names_of(protocol), text_of(dataset), as_released=as_released, no_interaction=with_no_interaction
     )

@@ -78,7 +78,8 @@ def failure(rows: Sequence[AnyRow], margin: float) -> HoicliError | None:
     lower values are better, such as a miss rate: above margin).
 
     If a difference has no interval, nothing can be decided, and that is an error, too."""
-    worse, untested = [], ""
+    worse: list[str] = []
+    untested = ""
     for model, baseline, row in _headlines(rows):
         low, high, less_is_better = row["ci_low"], row["ci_high"], _less_is_better(row)
         if low is None:
@@ -123,7 +124,9 @@ def _verdict(model: str, baseline: str, row: AnyRow) -> str:
         tested = "boot" in settings_of(row)
         why = "ground truth in fewer than two images" if tested else "no resamples were asked for"
         ahead, behind = ("ahead of", "behind") if less_is_better else ("above", "below")
-        relation = "as good as" if value == 0 else ahead if (value < 0) == less_is_better else behind
+        relation = ahead if (value < 0) == less_is_better else behind
+        if value == 0:
+            relation = "as good as"
         return f"{model} is {relation} {baseline} here, but no test was run ({why}): {numbers}"
     return f"{model} {_tested_relation(row, chance_name)} {baseline}: {numbers}, {_test_text(row, chance_name)}"
 

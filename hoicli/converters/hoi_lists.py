@@ -221,7 +221,8 @@ class _ItemReader:
         thousands of interactions, so the usual values are handled here, and a function is called only for others."""
         roles, scored, verb_key = self._roles, self._layout.scored, self._layout.verb
         verb_of: Mapping[int, Any] = self._verbs.names
-        triplets, count = [], len(boxes)
+        triplets = []
+        count = len(boxes)
         for index, hoi in enumerate(rows):
             subject, object_ = hoi.get("subject_id"), hoi.get("object_id")
             if not type(subject) is type(object_) is int:

@@ -223,9 +223,8 @@ class _PostProcess:
         Raises `DataError` for numbers that no network gives, and for too many triplets."""
         _check_numbers(item)
         as_written = item.boxes  # [queries, 8]: the person's box, then the object's
-        as_read = box_corners(as_written.reshape(-1, 4), self._box_form, None).reshape(
-            -1, 8
-        )  # corners in shares of sides
+        # corners in shares of the image's sides
+        as_read = box_corners(as_written.reshape(-1, 4), self._box_form, None).reshape(-1, 8)
         height, width = size
         boxes = (as_read.clip(0.0, 1.0) * np.array([width, height] * 4)).tolist()  # clamped first, as released
         scores = self._triplet_scores(item.logits, item.box_scores)

@@ -170,7 +170,8 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
 
     Raises `DataError` for a source that cannot be read or does not fit its record, and for a file that cannot be
     written."""
-    record, make_file = job.record, None
+    record = job.record
+    make_file = None
     if plan.alone and {"height", "width"} <= record.keys():
         height, width = (max(1, round(record[side])) for side in ("height", "width"))
         shape: Shape = (height, width, 3)
@@ -193,7 +194,8 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
             original_record |= {"psnr": None, "ssim": 1.0}  # no pixel changed
         lines.append(dump(original_record))
     for name, cells in groupby(plan.cells, key=itemgetter(0)):
-        effect, parameters = effect_of(name), None
+        effect = effect_of(name)
+        parameters = None
         # the random part is needed for pixels, and for boxes that move with the content or are hidden
         if make_file is not None or effect.motion is not None or effect.hidden is not None:
             parameters = draw(name, shape, image_id=record["image_id"], seed=plan.seed, recipe=plan.recipe)

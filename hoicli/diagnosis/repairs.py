@@ -311,7 +311,7 @@ class Diagnosis:
 
         def lists_after(oracles: Sequence[str]) -> Iterator[RankedLists]:
             """Yield the ranked lists that each oracle, applied alone, leaves."""
-            code, lists = None, None
+            code = lists = None
             for oracle in oracles:
                 remaining = corrections.after([oracle])
                 truth_image = image_number[remaining.truth_image]

@@ -161,15 +161,16 @@ def _first_keys_maker(
     without predictions have no records."""
     vocabulary = truth.vocabulary
     is_shipped = protocol.name in PROTOCOLS and PROTOCOLS[protocol.name].dataset == vocabulary.name
-    shared_keys: Record = {
-        "protocol": protocol.name,
-        **({"view": dict(protocol.view)} if protocol.view else {}),
-        **({} if is_shipped else {"dataset": vocabulary.signed}),
-        "settings": {**(UNCOUNTED if filters.allow_uncounted else {}), **filters.signature(), **protocol.settings()},
-        "gt_digest": digest_of(truth.total),
-        "gt_images": len(truth.scenes.image_ids),
-        **({"partial": True} if partial else {}),
-    }
+    shared_keys: Record = {"protocol": protocol.name}
+    if protocol.view:
+        shared_keys["view"] = dict(protocol.view)
+    if not is_shipped:
+        shared_keys["dataset"] = vocabulary.signed
+    uncounted = UNCOUNTED if filters.allow_uncounted else {}  # that most triplets may have no class
+    shared_keys["settings"] = {**uncounted, **filters.signature(), **protocol.settings()}
+    shared_keys |= {"gt_digest": digest_of(truth.total), "gt_images": len(truth.scenes.image_ids)}
+    if partial:
+        shared_keys["partial"] = True
     relevant_caveats = protocol.depends_on
 
     def make_first_keys(image_id: str, mask: int, gt_hash: int, order: int) -> Record:

@@ -246,7 +246,8 @@ def _read_slice(path: str) -> Slice:
 
 def _read_image_parts(path: str) -> set[tuple[str, str]]:
     """Return every (image id, part) in a file of `image_id<TAB>part` lines, or a CSV. Raises `DataError` for others."""
-    image_part_pairs, delimiter = set(), None
+    image_part_pairs = set()
+    delimiter = None
     for number, line in enumerate(Stream([path], "slices")):
         if number == 0 and (delimiter := announced_delimiter(line)):
             continue

@@ -246,7 +246,9 @@ def view_order(view: Mapping[str, str]) -> tuple[Any, ...]:
     names = MEASURES[measure].names if measure in MEASURES else ()
     # A named part (small) sorts by its place in the measure, a part between two cuts (3-5) by its first number.
     first_number = re.match(r"\d+(\.\d+)?", part)
-    rank_of_part = names.index(part) if part in names else float(first_number[0]) if first_number else len(names)
+    rank_of_part = float(first_number[0]) if first_number else len(names)
+    if part in names:
+        rank_of_part = names.index(part)
     rank_of_measure = list(MEASURES).index(measure) if measure in MEASURES else len(MEASURES)
     return (
         slice_ != "",

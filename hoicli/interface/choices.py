@@ -48,7 +48,9 @@ def entries(offer: Offer) -> list[tuple[str, str]]:
 def _rows(offer: Offer) -> Iterator[tuple[Any, Any]]:
     """Yield (name, row) of every value on offer. The row is the value's object in a table such as PROTOCOLS. For a
     value of no table it is the meaning as a text, "" if none is given."""
-    values = load_object(offer) if isinstance(offer, str) else offer() if callable(offer) else offer
+    values: Any = offer() if callable(offer) else offer
+    if isinstance(offer, str):
+        values = load_object(offer)
     if isinstance(values, Mapping):  # a table is a dict of rows by name
         yield from values.items()
         return

@@ -152,9 +152,8 @@ def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool)
     and perhaps `box_format` and `size`. Raises `DataError` that names the argument for a wrong shape or type, or a
     number that is no id. `_is_sound` checks values."""
     has_roles = bool(vocabulary.roles)  # V-COCO: labels, objects and roles may be missing
-    _check_names(
-        arrays, TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1], has_roles=has_roles
-    )  # the last is `score`
+    names = TRIPLET_COLUMNS if scored else TRIPLET_COLUMNS[:-1]  # the last is `score`
+    _check_names(arrays, names, has_roles=has_roles)
     boxes = box_corners(box_array(arrays["boxes"]), arrays.get("box_format") or "xyxy", arrays.get("size"))
     columns = {
         "boxes": boxes,

@@ -182,7 +182,9 @@ def _advise_renaming(image_id: str, known_ids: Container[str]) -> str:
         missing = next((prefix for prefix in prefixes if prefix + image_id in known_ids), "")
         advice = f"ids there end in it, and {missing!r} is missing in front: jq -c '.image_id |= \"{missing}\" + .'"
         return advice if missing else ""
-    rule = "name" if is_path else "path" if known_is_path else "number"
+    rule = "path" if known_is_path else "number"
+    if is_path:
+        rule = "name"
     return f"make one kind of both with hoicli convert {arg('id_', rule)}"
 
 

@@ -129,7 +129,9 @@ def named_scenes(
         objects = Spelled(dict(vocabulary.object_ids) | {None: -1})
     box_flags = () if scored else ("iscrowd",)
     # FIELDS: V-COCO's own ones, whether a person is annotated and (of predictions alone) what is said of the unstated
-    vcoco_fields = () if not has_roles else FIELDS if scored else ("annotated",)
+    vcoco_fields: Sequence[str] = ()
+    if has_roles:
+        vcoco_fields = FIELDS if scored else ("annotated",)
 
     def check(record: Record) -> None:
         """Raise `ValueError` if a rare field of the record is bad."""

@@ -115,7 +115,9 @@ class Gathering:
     def place(self) -> str:
         """Return what messages call the input: the file that all rows are from, or "3 files"."""
         files = list(self._files)
-        place = files[0] if len(files) == 1 else f"{len(files)} files" if files else ""
+        place = f"{len(files)} files" if files else ""
+        if len(files) == 1:
+            place = files[0]
         return f"{place} ({self.group})" if self.group else place
 
     def choose_rows(self) -> tuple[Kind, dict[str, list[CellRow]]]:

@@ -252,9 +252,7 @@ def write_changed(record: Record, change: Change, images: str, out: str, place: 
     height, width = picture.pixels.shape[:2]
     record = change.record({**record, "width": width, "height": height})  # decides what to do, under `change.key`
     could_overwrite = lies_in(source, Path(out))
-    if lies_in(
-        Path(images), Path(out)
-    ):  # `out` is around `images`: then only what is written into `images` is in danger
+    if lies_in(Path(images), Path(out)):  # `out` is around `images`: only what is written into `images` is in danger
         could_overwrite = lies_in(target, Path(images))
     if could_overwrite:
         problem = f"{path}: {arg('images')} and {arg('save_images')} are nested, and an image could be overwritten"

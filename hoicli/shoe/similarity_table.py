@@ -118,7 +118,9 @@ def pair_of(pos: str, first: str, second: str) -> Pair:
 def days_of(dates: Iterable[str | None]) -> str | None:
     """Return the period of several dates (DATES), "first day/last day" or a single day; None for no dates."""
     days = sorted(chain.from_iterable(date.split("/") for date in dates if date is not None))
-    return None if not days else days[0] if days[0] == days[-1] else f"{days[0]}/{days[-1]}"
+    if not days:
+        return None
+    return days[0] if days[0] == days[-1] else f"{days[0]}/{days[-1]}"
 
 
 def is_rating(value: object) -> bool:

@@ -171,10 +171,8 @@ def _latex(table: TextTable) -> str:
 def _latex_values(line: Sequence[str], names: int) -> list[str]:
     """Return the cells of a line with LaTeX's signs for minus, plus-minus and no value. names: how many cells, the
     first ones, name the line; they stay as they are."""
-    return [
-        text if column < names else "--" if text == "-" else _MINUS.sub("$-$", text).replace("±", r"$\pm$")
-        for column, text in enumerate(line)
-    ]
+    values = ["--" if text == "-" else _MINUS.sub("$-$", text).replace("±", r"$\pm$") for text in line[names:]]
+    return [*line[:names], *values]
 
 
 def _latex_mark(marks: str) -> str:

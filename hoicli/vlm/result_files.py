@@ -280,9 +280,10 @@ def _hits(rows: Sequence[Grounding], thresholds: Sequence[float]) -> Bools:
     question = runs_of(predicted_starts)
     # every predicted pair with every true pair of its question: [M] the numbers of both
     prediction, true_pair = expand_runs(truth_starts[question], np.diff(truth_starts)[question])
+    # [M] each: the IoU of the persons' boxes, and that of the objects'
     people, others = (
         iou(predicted[side][:, prediction], truth[side][:, true_pair], inclusive=False) for side in (0, 1)
-    )  # [M] each: the IoU of the persons' boxes, and that of the objects'
+    )
     score = (people + others) / 2.0
     rank = (np.arange(len(question)) - predicted_starts[question])[prediction]  # its place in its answer
     hits = np.zeros((len(truth[0].T), len(thresholds)), dtype=bool)

@@ -214,10 +214,8 @@ def _hierarchy_arrays(arrays: Arrays, tag_counts: list[int] | None) -> dict[str,
     }
     if tag_counts is None:
         return depths
-    # the count of each synset goes to itself and to all of its ancestors
-    above = ancestors(
-        graph, np.arange(size), root=False
-    )  # of synset i: above.node[above.start[i] : above.start[i + 1]]
+    # the count of synset i goes to itself and to all of its ancestors, above.node[above.start[i] : above.start[i + 1]]
+    above = ancestors(graph, np.arange(size), root=False)
     weights = np.repeat(np.array(tag_counts[:size]), np.diff(above.start))
     total = np.bincount(above.node, weights=weights, minlength=size)
     return depths | {"concordance": _smallest(total.astype(np.int64))}

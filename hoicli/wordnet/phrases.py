@@ -55,8 +55,10 @@ def split_name(label: str) -> SplitLabel:
         del words[0]
     while len(words) > 1 and _NUMBER.fullmatch(words[-1][1]):
         del words[-1]
-    if words and (numbered := _NUMBERED.fullmatch(words[-1][1])):
-        words[-1] = (words[-1][0], numbered[1])
+    if words:
+        separator, last_word = words[-1]
+        if numbered := _NUMBERED.fullmatch(last_word):
+            words[-1] = (separator, numbered[1])
     return words
 
 

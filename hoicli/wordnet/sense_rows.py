@@ -17,7 +17,8 @@ def sense_rows(label: str, vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
     the verb's senses first). `class` is the dataset's verb or object that the label means (`SpokenWords`), as `convert
     --to-vocabulary` maps it. The sense that the dataset's curated table has for it is `chosen`, and `why` says the
     reason, where it is not obvious."""
-    words, curated = SpokenWords(vocabulary), vocabulary.name if vocabulary.name in CURATED else None
+    words = SpokenWords(vocabulary)
+    curated = vocabulary.name if vocabulary.name in CURATED else None
     verb, rest = _split_verb(label, vocabulary)  # no verb: an object alone, or what the dataset does not have
     object_ = label if verb is None else rest
     if curated and verb == label and object_choice(curated, label):  # train, tie: both a verb and an object

@@ -88,7 +88,9 @@ def triplets(
         )
         warnings.warn(message, HoicliWarning, stacklevel=3)
     allowed = None if correct_mat is None else read_vcoco_correct_mat(correct_mat, more_objects=False)
-    limit = MOST_TRIPLETS if top_k is None else top_k if isinstance(top_k, int) else None
+    limit = top_k if isinstance(top_k, int) else None
+    if top_k is None:
+        limit = MOST_TRIPLETS
     return query_triplets(outputs, sizes, Heads(vocabulary, matching=bool(matching), allowed=allowed, limit=limit))
 
 

@@ -194,7 +194,9 @@ class _MatrixReader:
         8 the flags, at 24 the dimensions, whose numbers begin at 32, and then the name."""
         _, _, flags, _, _, dimension_size, *_ = FLAGS_AND_SHAPE(self.data, 8)
         matrix_class = flags & 0xFF  # the lowest byte; the others say whether it is complex, global or logical
-        kind = "numbers" if matrix_class in NUMBERS else "cell" if matrix_class == CELL else f"class {matrix_class}"
+        kind = "cell" if matrix_class == CELL else f"class {matrix_class}"
+        if matrix_class in NUMBERS:
+            kind = "numbers"
         _, name, _ = self.content(32 + _size_with_padding(dimension_size), len(self.data))
         return name.decode("latin-1"), kind, struct.unpack_from(f"<{dimension_size // 4}I", self.data, 32)
 

@@ -112,6 +112,7 @@ class _AnswerReader:
         self._frame = parse_frame(context.options["coords"]) if "coords" in context.options else None
         self._words = WordTable(context)
         self._subjects = frozenset(context.vocabulary.subjects)
+        # the user's own dataset may have names of persons, such as "man", among its objects
         self._box_labels = self._subjects.union(context.vocabulary.objects if context.vocabulary.own else ())
         self._detections = _detections(context.options.get("boxes"))
         self._images: dict[str, _Image] = {}

@@ -66,7 +66,8 @@ def split_phrase(phrase: str) -> tuple[list[str], str | None]:
     """Return (verbs, object) of a phrase that names both: "hold and ride a bicycle" gives (["hold", "ride"],
     "bicycle"). The object is what follows the article; without an article, what follows the first word and its
     prepositions ("sit on bench"). It is None for a phrase of one word, or of more than twice MOST_WORDS."""
-    verbs, label = [], None
+    verbs = []
+    label = None
     for words in _phrases(phrase):
         verb_start = _count_auxiliaries(words)
         verb_end = verb_start + 1
