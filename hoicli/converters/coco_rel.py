@@ -55,7 +55,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         labels = [_find_name(graphs.objects, row["category_id"], f": {field}.category_id") for field, row in rows]
         hois = list(graphs.triplets(image_id, index_of, context))
         head = {**({"img_id": image_id} if type(image_id) is int else {}), **pick_keys(image, "width", "height")}
-        head |= further_fields(image, "id", "file_name", "width", "height")
+        head |= further_fields(image, "id")
         boxes_scored = rows and all("score" in row for _, row in rows)
         further_keys = {"scores": [row["score"] for _, row in rows]} if boxes_scored else {}
         crowds = [bool(row.get("iscrowd")) for _, row in rows]

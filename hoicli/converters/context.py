@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hoicli.converters.numbers import BOX_SHIFTS, OBJECT_ORDERS, Numbers, whole_number
 from hoicli.errors import DataError, Place, arg
+from hoicli.records.image import RECORD_FIELDS
 from hoicli.records.names import image_id_of, path_of
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.datasets import verb_and_role
@@ -167,12 +168,12 @@ class Context:
         place = ": ".join(part for part in (error.place, error.field) if part)
         self.left_out.append({"place": place, "reason": error.problem, "count": 1, "said": ""})
 
-    def tell_lost(self, record: Record, *, kept: Collection[str]) -> None:
+    def tell_lost(self, record: Record, *, kept_keys: Collection[str]) -> None:
         """Count the keys for which the target format has no place: all that are not empty, besides the usual ones and
-        `kept`. So is an image id that cannot be derived from the file name, since only the file name is written."""
+        `kept_keys`. So is an image id that cannot be derived from the file name, since only that name is written."""
         place = Place(f"image {record['image_id']}")
-        kept_keys = {"image_id", "file_name", "boxes", "labels", "hois", *kept}
-        for key in sorted(key for key in record.keys() - kept_keys if record[key]):
+        usual_keys = ("image_id", "file_name", "boxes", "labels", "hois")
+        for key in sorted(key for key in record.keys() - {*usual_keys, *kept_keys} if record[key]):
             self.drop(f"{key} (the format has no place for it)", place)
         name = file_name_of(record)
         if str(record["image_id"]) not in (image_id_of(name), path_of(name)):
@@ -300,10 +301,11 @@ def pick_keys(item: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: item[key] for key in keys if key in item}
 
 
-def further_fields(image: Mapping[str, Any], *known: str) -> dict[str, Any]:
-    """Return the fields of an image, other than the `known` ones, that are a text, a number, true or false, such as the
-    camera that took it: records keep them, for `--by`."""
-    return {key: value for key, value in image.items() if key not in known and isinstance(value, str | int | float)}
+def further_fields(image: Mapping[str, Any], *fields_used: str) -> dict[str, Any]:
+    """Return the fields of an image that are a text, a number, true or false, such as the camera that took it: records
+    keep them, for `--by`. Left out are `fields_used`, and names that mean something in a record (RECORD_FIELDS)."""
+    others = image.keys() - {*RECORD_FIELDS, *fields_used}
+    return {key: value for key, value in image.items() if key in others and isinstance(value, str | int | float)}
 
 
 def file_name_of(record: Record) -> str:

@@ -339,7 +339,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         """Return the item of the file for a record, as JSON."""
         require_scores(record, context.target, scored=layout.scored)
         if not layout.scored:
-            context.tell_lost(record, kept=layout.kept_keys)
+            context.tell_lost(record, kept_keys=layout.kept_keys)
         boxes = zip(record["boxes"], record["labels"], strict=True)
         head = {layout.image[0]: file_name_of(record), **pick_keys(record, *layout.kept_keys)}
         rows = [{"bbox": corners(box, "", shift), "category_id": object_ids[label]} for box, label in boxes]

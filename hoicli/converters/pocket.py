@@ -145,7 +145,7 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
     }
     for record in records:
         require_scores(record, context.target, scored=False)
-        context.tell_lost(record, kept=("width", "height"))
+        context.tell_lost(record, kept_keys=("width", "height"))
         for side in ("width", "height"):
             if side not in record:
                 place = Place(f"image {record['image_id']}")

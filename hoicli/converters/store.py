@@ -72,7 +72,8 @@ def add(name: str, files: Sequence[str], *, dataset: str | None = None, source_f
         batches = read_scenes(chain([first_line], lines), vocabulary, scored=False, policy=ErrorPolicy())
         scenes = concatenate(batches, vocabulary)  # all annotations, for their digest in the note
     conversion.report()
-    count, published = len(scenes.image_ids), NAMED[name].images if name in NAMED else 0
+    count = len(scenes.image_ids)
+    published = NAMED[name].images if name in NAMED else 0
     other = f"; the published set has {published:,} images" if published not in (0, count) else ""
     note(f"{name}: {count:,} images, gt:{truth_settings(total_of(scenes.hashes))['gt']}{other}")
     return target

@@ -202,7 +202,10 @@ class Coverage:
             people = _person_protocols(protocols)
             fate = f": not counted by {people}" if people else ""
             yield f"{others:,} {of_all} have a subject that is no {' or '.join(vocabulary.subjects)}{fate}"
-        if any(row.refuses & caveats.mask([caveats.PAIRS_ONLY]) for row in protocols) and truth.has_pairs_alone:
+        if (
+            any(protocol.refuses & caveats.mask([caveats.PAIRS_ONLY]) for protocol in protocols)
+            and truth.has_pairs_alone
+        ):
             yield "every annotated action has an object, so both scenarios are the same: is this all the ground truth?"
         if numbers["no class"]:
             what = f"no {vocabulary.name} interaction (verb and object): ignored"

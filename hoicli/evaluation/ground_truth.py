@@ -129,13 +129,10 @@ class GroundTruth:
     @cached_property
     def has_pairs_alone(self) -> bool:
         """Whether every annotated action of V-COCO has an object, while many have none in the official files."""
-        scenes, pairs = self.scenes, self.vocabulary.interactions
-        verbs = np.array([self.vocabulary.verb_ids[verb] for verb, _ in pairs])
-        counted = scenes.interaction >= 0
-        # one number for each person and verb
-        action = scenes.subject[counted] * len(verbs) + verbs[scenes.interaction[counted]]
-        with_object = scenes.object[counted] >= 0
-        return bool(len(action)) and bool(np.isin(action[~with_object], action[with_object]).all())
+        scenes = self.scenes
+        action = scenes.subject * len(self.vocabulary.verbs) + scenes.verb  # one number for each person and verb
+        has_object = scenes.object >= 0
+        return bool(len(action)) and bool(np.isin(action[~has_object], action[has_object]).all())
 
     @cached_property
     def total(self) -> int:

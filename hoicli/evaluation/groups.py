@@ -197,12 +197,12 @@ class Grouping:
         """Return the id that the ground truth has for a prediction's image, and the groups in which the image may be:
         by the prediction's file name if the ground truth has it once, else by its id, which may be a file name."""
         file_name = read_fields(line, ["file_name"]).get("file_name")
-        found = self._image_by_path.get(path_of(file_name)) if type(file_name) is str else None
-        if found is None and image_id not in self._groups_of_image:
-            found = self._image_by_path.get(path_of(image_id))
-        if found is None:
+        truth_image = self._image_by_path.get(path_of(file_name)) if type(file_name) is str else None
+        if truth_image is None and image_id not in self._groups_of_image:
+            truth_image = self._image_by_path.get(path_of(image_id))
+        if truth_image is None:
             return image_id, self._groups_of_image.get(image_id, ())
-        truth_id, key = found
+        truth_id, key = truth_image
         return truth_id, [key]
 
     @cached_property

@@ -39,29 +39,29 @@ class MatchWriter:
         images without predictions are left out; each record then says so."""
         self._truth = truth
         self._protocols = protocols
-        self._make_first_keys = [_first_keys_maker(each, filters, truth, partial=partial) for each in protocols]
+        self._make_first_keys = [_first_keys_maker(protocol, filters, truth, partial=partial) for protocol in protocols]
         self._states_classless = filters.allow_uncounted
         self._verbs, self._labels = _name_texts(truth.vocabulary)
 
     def lines(self, batch: Batch, outcomes: Mapping[str, Outcomes]) -> bytes:
         """Return the match records of a batch as JSON lines. outcomes: those of the batch by `Protocol.key`."""
         # These texts depend only on whether a protocol goes by the person first: they are made once or twice.
-        triplets = {each.person_first: self._prediction_texts(batch, each) for each in self._protocols}
+        triplets = {protocol.person_first: self._prediction_texts(batch, protocol) for protocol in self._protocols}
         texts = [
             (
                 make_first_keys,
-                self._predictions(batch, outcomes[each.key], each, triplets[each.person_first]),
-                self._truth_texts(batch, outcomes[each.key], each),
-                batch.box_matches(each),
+                self._predictions(batch, outcomes[protocol.key], protocol, triplets[protocol.person_first]),
+                self._truth_texts(batch, outcomes[protocol.key], protocol),
+                batch.box_matches(protocol),
             )
-            for make_first_keys, each in zip(self._make_first_keys, self._protocols, strict=True)
+            for make_first_keys, protocol in zip(self._make_first_keys, self._protocols, strict=True)
         ]
         # of each image the caveats, facts about where its records came from that affect numbers, as a bit mask
         truth_caveats = self._truth.scenes.caveats[batch.image] & caveats.TRUTH
         masks = (truth_caveats | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
         hashes = self._truth.scenes.hashes[batch.image].tolist()
         # for each protocol, hashes of the order of images' annotations
-        orders = [self._truth.orders(each)[batch.image].tolist() for each in self._protocols]
+        orders = [self._truth.orders(protocol)[batch.image].tolist() for protocol in self._protocols]
         # If the user allows triplets without a class, the records of each image count them: whether they are most of
         # all can only be told from all images together, which may come from several runs of `match`.
         classless = self._truth.classless[batch.image].tolist() if self._states_classless else None

@@ -17,7 +17,9 @@ from hoicli.records.kit import Floats, Growing, Ints, distinct, rank_by_id, run_
 
 
 class Listed:
-    """All predictions of a model, added batch by batch: the image, class and score of each. T is their number."""
+    """All predictions of a model, added batch by batch: the image, class and score of each. T is their number.
+
+    rankings: those made so far by interaction (False) or verb (True), which all tallies of these predictions share."""
 
     def __init__(self) -> None:
         """Begin with no predictions."""
@@ -25,6 +27,7 @@ class Listed:
         self._counts = Growing(count=np.int32)  # by image: how many predictions it has
         self._rows = Growing(interaction=np.int32, score=np.float64)
         self._length = 0
+        self.rankings: dict[bool, Ranked] = {}
 
     def __len__(self) -> int:
         """Return the number of predictions."""
@@ -37,6 +40,7 @@ class Listed:
         self._counts.add(count=np.bincount(image, minlength=len(image_ids)))
         self._rows.add(interaction=interaction, score=score)
         self._length += len(score)
+        self.rankings.clear()
 
     def merge(self, other: Listed) -> None:
         """Add the predictions that another `Listed` holds, which must be of other images."""
@@ -44,6 +48,7 @@ class Listed:
         self._counts.merge(other._counts)
         self._rows.merge(other._rows)
         self._length += len(other)
+        self.rankings.clear()
 
     @property
     def interaction(self) -> NDArray[np.int32]:

@@ -103,7 +103,6 @@ class Tally:
         self._protocols = list(protocols)
         matched = [protocol for protocol in protocols if not protocol.mean_of]
         self._classes = classes
-        self._ranked: dict[int, dict[bool, Ranked]] = {}  # rankings by the number of predictions, then by `by_verb`
         self.listed = Listed()
         self._codes = Growing(**{protocol.key: np.uint8 for protocol in matched})
         self._truth: dict[str, Annotated] = {protocol.key: Annotated() for protocol in matched}
@@ -286,7 +285,7 @@ class Tally:
     def rank(self, vocabulary: Vocabulary, *, by_verb: bool = False) -> Ranked:
         """Return the ranking of all predictions by interaction, or by verb (`Protocol.by_verb`). It is kept, also for
         other tallies of the same predictions (`against`)."""
-        rankings = self._ranked.setdefault(len(self.listed), {})  # with more predictions there are others
+        rankings = self.listed.rankings
         if by_verb not in rankings:
             classes = classes_of(self.listed.interaction, vocabulary, by_verb=by_verb)
             class_count = len(vocabulary.verbs) if by_verb else self._classes

@@ -268,6 +268,11 @@ OPTIONAL_FIELDS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Problem]]] 
     "pairs": _pair_problems,
 }
 """The optional fields that not every reader uses, each with the function that yields its problems."""
+RECORD_FIELDS = frozenset({
+    *("image_id", "img_id", "file_name", "width", "height", "boxes", "labels", "hois", "scores", "synsets"),
+    *("visibility", "masks", "pixelated", "segmentations", *_RARE_FIELDS, *OPTIONAL_FIELDS),
+})  # fmt: skip
+"""The fields that mean something in every record, unlike those that only `hoicli corrupt` adds."""
 
 
 def image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:

@@ -155,7 +155,7 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
     bit mask. Raises an error that `columns.attempt` catches for a bad field."""
     labels, verbs = integers(raw.labels), integers(raw.verbs)
     image_hois, ambiguous_hois = raw.each("image_hois"), raw.each("ambiguous_hois")
-    known_count, known, derived_masks = _known_objects(image_hois, raw, labels, vocabulary, scored=scored)
+    known_count, known_object, derived_masks = _known_objects(image_hois, raw, labels, vocabulary, scored=scored)
     image_label_count, image_label, unmarked_masks = _image_labels(image_hois, ambiguous_hois, vocabulary)
     caveat_masks = np.array([caveats.mask(names) if names else 0 for names in raw.each("caveats")], dtype=np.int64)
     crowd = np.zeros(len(labels), dtype=bool)
@@ -175,7 +175,7 @@ def numbered_scenes(raw: RawImages, vocabulary: Vocabulary, *, scored: bool) -> 
         verb=verbs,
         interaction=interaction,
         known_count=known_count,
-        known=known,
+        known=known_object,
         image_label_count=image_label_count,
         image_label=image_label,
         caveats=caveat_masks,

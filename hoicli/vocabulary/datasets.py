@@ -37,11 +37,14 @@ def load(dataset: str) -> Vocabulary:
         return _load_shipped(dataset)
     from hoicli.vocabulary.files import build_added_dataset, read_dataset
 
-    is_path = "/" in dataset or os.sep in dataset or ("." in dataset and Path(dataset).exists())
-    added = None if is_path else plugins.plugin("datasets", dataset)
+    names_folder = "/" in dataset or os.sep in dataset
+    has_dot = "." in dataset
+    exists = Path(dataset).exists()
+    is_file = names_folder or (has_dot and exists)  # a package may add "site.v2", and a file may be called "site"
+    added = None if is_file else plugins.plugin("datasets", dataset)
     if added is not None:
         return build_added_dataset(dataset, added, DATASETS)
-    if not is_path and "." not in dataset and not Path(dataset).exists():
+    if not (names_folder or has_dot or exists):
         dataset_names = ", ".join([*DATASETS, *plugins.names("datasets")])
         raise UsageError(f"unknown dataset {dataset!r}: choose from {dataset_names}, or give a FILE.json")
     return read_dataset(dataset, DATASETS)

@@ -282,8 +282,7 @@ def test_on_a_file_system_of_fsspec(
     are the same object for all who open them, with one position."""
     fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed (hoicli[cluster])")
     pytest.importorskip("dask.bag")
-    dask_config = pytest.importorskip("dask.config")
-    monkeypatch.setitem(dask_config.config, "num_workers", 1)
+    monkeypatch.setitem(sys.modules["dask.config"].config, "num_workers", 1)
     monkeypatch.setenv("PATH", shell.path)
     memory = fsspec.filesystem("memory")
     for folder in ("gt", "preds"):

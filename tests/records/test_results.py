@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from hoicli.errors import DataError, DeclarationError, write_number
 from hoicli.evaluation.pairing import OUTCOMES
 from hoicli.interface.results import Result
 from hoicli.records import oracles
+from hoicli.records.image import RECORD_FIELDS
 from hoicli.records.kinds import COMMON
 from hoicli.records.metrics import METRICS, Metric, kind_of, metrics_named
 from hoicli.records.oracles import ORACLES
@@ -221,6 +223,12 @@ def test_the_command_prints_the_schema_of_each_kind(hoicli: Hoicli) -> None:
     for kind in kinds():
         jsonschema.Draft202012Validator.check_schema(json.loads(schema_text(kind)))
         assert hoicli("doctor", "--schema", kind).out == schema_text(kind)
+
+
+def test_every_field_of_a_record_is_known_to_readers_that_keep_others() -> None:
+    kinds_of_records = ("ground_truth", "prediction")
+    fields = set(chain.from_iterable(json.loads(schema_text(kind))["properties"] for kind in kinds_of_records))
+    assert fields - RECORD_FIELDS == {"corruption", "severity", "recipe", "seed", "psnr", "ssim"}
 
 
 def test_fixtures_fit() -> None:
