@@ -27,9 +27,9 @@ from hoicli.vocabulary.labels import Vocabulary
 
 
 class Conversion:
-    """One run of `convert`: `convert_files` reads, then `report` says what was read. _row, _target: the formats to read
-    (None: to be detected) and to write (None: records). _holds: what the files so far hold, such as "predictions".
-    _any_names: whether the last file states its labels, so that they can be any."""
+    """One run of `convert`: `convert_files` reads, then `report` says what was read. _named_format: the format to read,
+    None to detect it. _target: the format to write, None for records. _holds: what the files so far hold, such as
+    "predictions". _any_names: whether the last file states its labels, so that they can be any."""
 
     def __init__(
         self,
