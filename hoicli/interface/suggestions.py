@@ -57,7 +57,8 @@ def suggest_option(
     if meant is None:
         return None
     first_sentence = re.split(r"(?<=\.) ", text_of[meant])[0].rstrip(".")
-    return f"{arg(meant)} may be meant: {first_sentence}"
+    meant_text = next(parameter.option_text() for parameter in parameters if parameter.name == meant)
+    return f"{meant_text} may be meant: {first_sentence}"
 
 
 def _same_meaning(typed: str, text_of: Mapping[str, str]) -> str | None:

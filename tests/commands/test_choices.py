@@ -115,6 +115,7 @@ def test_the_shell_asks_and_is_answered(tmp_path: Path) -> None:
         (("eval", "--serve"), "no option --serve; hoicli explore has it"),
         (("convert", "--json"), "no option --json"),  # it writes nothing but JSONL
         (("eval", "--zzz"), "no option --zzz"),
+        (("vocab", "--dataset", "hico"), "no option --dataset; DATASET may be meant: hico (default)"),
     ],
 )  # fmt: skip
 def test_a_related_option_is_named(hoicli: Hoicli, words: tuple[str, ...], said: str) -> None:
