@@ -90,6 +90,7 @@ def claim(
     shown_settings = settings[: None if limit is None else max(limit, fitting_count)]
     printed = published_lines_with((tried.printed for tried in settings), vocabulary.signed)
     above = [claim_sentence(claimed, settings), *(f"published with these numbers: {line}" for line in printed)]
+    above += dict.fromkeys(tried.evaluated.note for tried in shown_settings if tried.evaluated.note)
     rows = list(chain.from_iterable(tried.rows() for tried in shown_settings))
     lines = [tried.line() for tried in shown_settings]
     return Result(rows, above=above, blocks=lambda notation: [rows if notation in ("jsonl", "csv") else lines])

@@ -41,7 +41,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from xml.etree.ElementTree import Element
 
 from hoicli.converters.containers.source import Source
-from hoicli.converters.context import Context, further_fields, image_record, run_step
+from hoicli.converters.context import Context, image_record, run_step
 from hoicli.converters.numbers import finite, read_list, shorten_value, whole_number
 from hoicli.errors import DataError
 from hoicli.records.names import image_id_of
@@ -97,7 +97,7 @@ def read_tasks(source: Source, context: Context) -> Iterator[Record]:
         size = {key: rectangle[f"original_{key}"] for key in ("width", "height") if rectangle}
         box_index_of = {rectangle_id: index for index, rectangle_id in enumerate(rectangles)}
         hois = _relation_triplets(results, box_index_of, context)
-        head = {**size, **further_fields(task["data"], "image")}
+        head = {**size, **context.keep_fields(task["data"], "image")}
         return image_record(_file_name(task["data"], full=keep_digits), boxes, labels, hois, head)
 
     yield from context.each(source.items(), build, source)

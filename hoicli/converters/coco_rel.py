@@ -55,7 +55,7 @@ def read(source: Source, context: Context) -> Iterator[Record]:
         labels = [_find_name(graphs.objects, row["category_id"], f": {field}.category_id") for field, row in rows]
         hois = list(graphs.triplets(image_id, index_of, context))
         head = {**({"img_id": image_id} if type(image_id) is int else {}), **pick_keys(image, "width", "height")}
-        head |= further_fields(image, "id")
+        head |= context.keep_fields(image, "id", "file_name", "width", "height")
         boxes_scored = rows and all("score" in row for _, row in rows)
         further_keys = {"scores": [row["score"] for _, row in rows]} if boxes_scored else {}
         crowds = [bool(row.get("iscrowd")) for _, row in rows]
@@ -167,7 +167,10 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         number = record["img_id"] if type(record.get("img_id")) is int else len(images) + 1
         if number in images:
             raise DataError(f"{number} is another image's number, too; leave img_id out", place=place, field="img_id")
-        images[number] = {"id": number, "file_name": file_name_of(record), **pick_keys(record, "width", "height")}
+        further = further_fields(record)
+        size = pick_keys(record, "width", "height")
+        images[number] = {**further, "id": number, "file_name": file_name_of(record), **size}
+        context.tell_lost(record, kept_keys=("img_id", *size, "scores", "iscrowd", "image_hois", *further))
         first_box_id = len(annotations) + 1
         annotations += _annotation_rows(record, number, first_id=first_box_id)
         relations += _relation_rows(record, number, first_box_id, first_id=len(relations) + 1)

@@ -179,6 +179,16 @@ class Context:
         if str(record["image_id"]) not in (image_id_of(name), path_of(name)):
             self.drop("image ids that are not the names of their files", place)
 
+    def keep_fields(self, image: Mapping[str, Any], *fields_used: str) -> dict[str, Any]:
+        """Return the `further_fields` of a foreign image, which records keep for `--by`, and count its others, but for
+        `fields_used` and those that are null."""
+        kept_fields = further_fields({key: value for key, value in image.items() if key not in fields_used})
+        for key in sorted(image.keys() - {*kept_fields, *fields_used}):
+            if image[key] is not None:
+                why = "records have a field of this name" if key in RECORD_FIELDS else "no text or number"
+                self.drop(f"{key} of images ({why})", self.place)
+        return kept_fields
+
     def each(
         self, items: Iterable[tuple[str, Any]], build: Callable[[Any], Record | None], source: Source
     ) -> Iterator[Record]:
@@ -301,10 +311,10 @@ def pick_keys(item: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: item[key] for key in keys if key in item}
 
 
-def further_fields(image: Mapping[str, Any], *fields_used: str) -> dict[str, Any]:
-    """Return the fields of an image that are a text, a number, true or false, such as the camera that took it: records
-    keep them, for `--by`. Left out are `fields_used`, and names that mean something in a record (RECORD_FIELDS)."""
-    others = image.keys() - {*RECORD_FIELDS, *fields_used}
+def further_fields(image: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an image that are a text, a number, true or false, such as the camera that took it, and have
+    no name that means something in a record (RECORD_FIELDS)."""
+    others = image.keys() - RECORD_FIELDS
     return {key: value for key, value in image.items() if key in others and isinstance(value, str | int | float)}
 
 

@@ -73,7 +73,7 @@ def read_truth(
         note(f"{classless} ground-truth triplets are no {vocabulary.name} interaction (verb and object): not counted")
     is_doubled = find_repeated(scenes, scenes.interaction, scenes.labels[scenes.subject]) & (scenes.interaction >= 0)
     if doubled := int(is_doubled.sum()):
-        problem = "repeat another on the same two boxes: both count, and most protocols find only one"
+        problem = "repeat another on the same boxes: where both count, only one can be found"
         note(f"{doubled:,} ground-truth triplets {problem} (hoicli validate names them)")
     return truth
 

@@ -228,7 +228,12 @@ def test_the_fixture_converts_to_the_records(hoicli: Hoicli) -> None:
 def test_further_fields_of_images_are_kept(hoicli: Hoicli, tmp_path: Path) -> None:
     content = json.loads(FILE.read_text())
     content["images"][0] |= {"camera": "north", "night": True, "tags": ["a"], "image_id": "x", "caveats": "y"}
-    first = json.loads(hoicli("convert", saved(tmp_path / "coco.json", json.dumps(content))).out.splitlines()[0])
+    converted = hoicli("convert", saved(tmp_path / "coco.json", json.dumps(content)))
+    first = json.loads(converted.out.splitlines()[0])
+    for reason in ("tags of images (no text or number)", "caveats of images (records have a field of this name)"):
+        assert reason in converted.err
+    back = hoicli("convert", "--to", "coco-rel", saved(tmp_path / "gt.jsonl", json.dumps(first)))
+    assert json.loads(back.out)["images"][0]["camera"] == "north"
     assert (first["camera"], first["night"], "tags" in first, "file_name" in first) == ("north", True, False, True)
     assert (first["image_id"], "caveats" in first) == (json.loads(GT.read_text().splitlines()[0])["image_id"], False)
 

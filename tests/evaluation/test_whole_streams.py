@@ -75,6 +75,7 @@ def test_rows_say_that_many_images_have_no_predictions(hoicli: Hoicli, tmp_path:
         assert "3 of 8 ground-truth images have no predictions: their triplets are missed" in result.err
         first, *_, last = map(json.loads, result.out.splitlines())
         assert first["note"] == "3 of 7 images with ground truth have no predictions: their triplets are missed"
+        assert first["note"] in hoicli(*call, "--gt", GT, "--format", "table").out
         assert ("note" in last) == (call[0] != "compare")
     assert "note" not in hoicli("eval", "--gt", GT, PREDICTIONS).out  # a detector may find nothing in one of eight
 
