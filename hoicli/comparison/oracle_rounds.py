@@ -18,10 +18,11 @@ from hoicli.evaluation.tally import Mean
 from hoicli.io.forks import shared_out
 from hoicli.records.kit import Floats, Ints
 from hoicli.records.oracles import ORACLES
-from hoicli.resampling.draws import Blocks, Resampling
+from hoicli.resampling.draws import Block, Resampling
+from hoicli.resampling.lists import Observed
 from hoicli.resampling.pieces import Times
 from hoicli.resampling.ranked import Prepared
-from hoicli.resampling.rounds import WORTH_FORKING, Observed, Rounds, over_blocks
+from hoicli.resampling.rounds import WORTH_FORKING, Rounds, over_blocks
 from hoicli.vocabulary.labels import Vocabulary
 
 SHARING = (TRUTH_ORACLES, *((oracle,) for oracle in ORACLES if oracle not in TRUTH_ORACLES))
@@ -95,12 +96,13 @@ class OracleRounds:
             means_by_oracle[oracle] = UnderOracle(means, resamples, swaps_by_rival)
         return means_by_oracle
 
-    def _round_means(self, prepared: Sequence[OneRanking], block_range: Blocks) -> list[Floats]:
+    def _round_means(self, prepared: Sequence[OneRanking], blocks: Sequence[Block]) -> list[Floats]:
         """Return, for each oracle of EVERY, the means [systems, S, R] on some blocks of R rounds. The systems are each
         model on the resamples, then for each model but the first the two that arise when it swaps outputs with it."""
         image_count, means = len(self.image_ids), list[Floats]()
         # how often each image counts; and 1 for each output that the first of two mixed systems has, 0 for the others
-        times, coins = Times(block_range.resamples(image_count)), Times(block_range.coins(image_count))
+        times = Times(np.concatenate([block.resamples(image_count) for block in blocks], axis=1))
+        coins = Times(np.concatenate([block.coins(image_count) for block in blocks], axis=1))
         # Most oracles have the ground truth of "none", which is the first entry: it is counted once for all.
         model_positives = [lists.positives(times) for lists in prepared[0].models]
         mixed_positives = [lists.positives(coins) for lists in prepared[0].mixed]

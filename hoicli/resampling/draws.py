@@ -6,7 +6,6 @@ in it. Rounds come in blocks, each with a stream of its own, so that it does not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -97,26 +96,6 @@ class Block:
         """Return the first `count` numbers of 64 random bits of the block's stream for a purpose."""
         generator = np.random.PCG64(np.random.SeedSequence([self.seed, purpose, self.number]))
         return np.asarray(generator.random_raw(count), dtype=np.uint64)
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """Several blocks that are worked on at once; their rounds are joined, one block after the other."""
-
-    blocks: Sequence[Block]
-
-    @property
-    def rounds(self) -> int:
-        """Return the number of rounds of all blocks together."""
-        return sum(block.rounds for block in self.blocks)
-
-    def resamples(self, images: int) -> Weights:
-        """Return [images, rounds] the weights of `Block.resamples` of all blocks."""
-        return np.concatenate([block.resamples(images) for block in self.blocks], axis=1)
-
-    def coins(self, images: int) -> Weights:
-        """Return [2 * images, rounds] the weights of `Block.coins` of all blocks."""
-        return np.concatenate([block.coins(images) for block in self.blocks], axis=1)
 
 
 def blocks(resampling: Resampling) -> list[Block]:

@@ -1,7 +1,9 @@
-"""The columns of ranked lists: predictions of each class in the order of their scores, and the ground truth."""
+"""The columns of ranked lists: predictions of each class in the order of their scores, and the ground truth; and what
+a metric is on the test set itself."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -73,3 +75,26 @@ class ListColumns:
         starts_row[first_of_class] = True
         first = np.flatnonzero(starts_row)
         return Rows(np.append(first, len(hits)), begin[first], np.searchsorted(first, bounds))
+
+
+class Observed(NamedTuple):
+    """A metric on the test set itself: ap [C] of each class, and images [C], how many have ground truth of it."""
+
+    ap: Floats
+    images: Ints
+
+    def spread(self, values: Floats, usable: Bools, hidden: Sequence[float]) -> Floats:
+        """Return [C, R] the values of resamples, each moved away from the class's value on the test set, as another
+        test set's might be.
+
+        values: [C, R] the metric on each resample. usable: [C, R] whether a resample has ground truth of the class; if
+        not, the mean over all classes stands for its value. hidden: HIDDEN or HIDDEN_OF_MEANS (`rounds`), the measured
+        factor of the move for a class with ground truth in 0, 1, 2, ... images; the last is for all that have more."""
+        annotated, ap = self.images > 0, self.ap[:, np.newaxis]
+        average = self.ap[annotated].sum() / max(int(annotated.sum()), 1)
+        factors = np.array(hidden)[np.minimum(self.images, len(hidden) - 1)]
+        spread = np.where(usable, values, average)
+        spread -= ap  # in place, since the arrays are large
+        spread *= factors[:, np.newaxis]
+        spread += ap
+        return spread

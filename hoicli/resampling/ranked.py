@@ -16,9 +16,8 @@ import numpy as np
 
 from hoicli.records.kit import Bools, Floats, Ints, expand_runs, starts_of
 from hoicli.resampling.draws import Weights
-from hoicli.resampling.lists import ListColumns
+from hoicli.resampling.lists import ListColumns, Observed
 from hoicli.resampling.pieces import Piece, Times, small
-from hoicli.resampling.rounds import Observed
 from hoicli.resampling.sums import sum_by_image
 
 if TYPE_CHECKING:

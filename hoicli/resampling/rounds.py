@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,65 +14,21 @@ from numpy.typing import NDArray
 from hoicli.io.forks import shared_out
 from hoicli.io.messages import Progress
 from hoicli.records.kit import Bools, Floats, Ints
-from hoicli.resampling.draws import BLOCKS_AT_ONCE, Block, Blocks, Resampling, Weights, blocks
+from hoicli.resampling.draws import BLOCKS_AT_ONCE, Block, Resampling, blocks
+from hoicli.resampling.lists import Observed
+
+if TYPE_CHECKING:
+    from hoicli.resampling.ranked import RankedLists
+    from hoicli.resampling.sums import ImageSums
 
 WORTH_FORKING = 1 << 22
 """From how many true positives, times rounds, on it is worth sharing the work out to several processes: they take a
 tenth of a second."""
 
 
-class Weighted(Protocol):
-    """A metric of each of C classes, for N images with any weights (how often each image counts): average precision
-    (`ranked.RankedLists`), or a metric computed from sums over images (`sums.ImageSums`)."""
-
-    @property
-    def images(self) -> int:
-        """Return N, the number of images."""
-
-    @property
-    def true_positives(self) -> int:
-        """Return how much work a round takes."""
-
-    @property
-    def unannotated(self) -> Bools:
-        """Return [C] a mask of the classes without ground truth."""
-
-    @property
-    def observed(self) -> Observed:
-        """Return the metric on the test set itself, where every image counts once."""
-
-    def ap(self, weights: Weights) -> tuple[Floats, Ints]:
-        """Return ([C, R] the metric; [C, R] the ground truth) in R rounds. weights: [N, R]."""
-
-    def ap_of_sides(self, coins: Weights) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
-        """Return what `ap` returns with the weights `coins` [N, R], which are 0 or 1, and with 1 - coins."""
-
-    def join_outputs(self, other: Any) -> Weighted:
-        """Return the outputs of two models as those of one on 2 N images; the second model's images are N + i."""
-
-
-class Observed(NamedTuple):
-    """A metric on the test set itself: ap [C] of each class, and images [C], how many have ground truth of it."""
-
-    ap: Floats
-    images: Ints
-
-    def spread(self, values: Floats, usable: Bools, hidden: Sequence[float]) -> Floats:
-        """Return [C, R] the values of resamples, each moved away from the class's value on the test set, as another
-        test set's might be.
-
-        values: [C, R] the metric on each resample. usable: [C, R] whether a resample has ground truth of the class; if
-        not, the mean over all classes stands for its value. hidden: HIDDEN or HIDDEN_OF_MEANS, the measured factor
-        of the move for a class with ground truth in 0, 1, 2, ... images; the last one is for all that have more."""
-        annotated, ap = self.images > 0, self.ap[:, np.newaxis]
-        average = self.ap[annotated].sum() / max(int(annotated.sum()), 1)
-        factors = np.array(hidden)[np.minimum(self.images, len(hidden) - 1)]
-        spread = np.where(usable, values, average)
-        spread -= ap  # in place, since the arrays are large
-        spread *= factors[:, np.newaxis]
-        spread += ap
-        return spread
-
+Weighted: TypeAlias = "RankedLists | ImageSums"
+"""A metric of each of C classes, for N images with any weights (how often each image counts): average precision, or a
+metric computed from sums over images."""
 
 HIDDEN = (0.0, 1.9, 1.2, 1.0)
 """How much more a class's AP varies between test sets than between resamples of one, by how many images (0, 1, 2, 3 or
@@ -127,9 +83,9 @@ def resample(models: Sequence[Weighted], resampling: Resampling, label: str) -> 
     if not resampling.rounds:
         return [Rounds.none(model) for model in models]
 
-    def evaluate(some_blocks: Blocks) -> list[NDArray[Any]]:
+    def evaluate(some_blocks: Sequence[Block]) -> list[NDArray[Any]]:
         """Return the AP and the ground truth of the first model in these blocks, then those of the next, ..."""
-        weights = some_blocks.resamples(models[0].images)
+        weights = np.concatenate([block.resamples(models[0].images) for block in some_blocks], axis=1)
         return list(chain.from_iterable(model.ap(weights) for model in models))
 
     results = over_blocks(evaluate, resampling, label, sum(model.true_positives for model in models))
@@ -143,11 +99,12 @@ def swap_outputs(first: Weighted, second: Weighted, resampling: Resampling, labe
     their places in the models' ranked lists (`RankedLists.join_outputs`)."""
     if not resampling.rounds:
         return [Rounds.none(first)] * 2
-    mixed = first.join_outputs(second)
+    mixed: Weighted = first.join_outputs(cast(Any, second))  # of the same kind
 
-    def evaluate(some_blocks: Blocks) -> list[NDArray[Any]]:
+    def evaluate(some_blocks: Sequence[Block]) -> list[NDArray[Any]]:
         """Return the AP and the ground truth of the first system in these blocks, then those of the second."""
-        first_side, second_side = mixed.ap_of_sides(some_blocks.coins(first.images))
+        coins = np.concatenate([block.coins(first.images) for block in some_blocks], axis=1)
+        first_side, second_side = mixed.ap_of_sides(coins)
         return [*first_side, *second_side]
 
     results = over_blocks(evaluate, resampling, label, 2 * mixed.true_positives)
@@ -155,7 +112,7 @@ def swap_outputs(first: Weighted, second: Weighted, resampling: Resampling, labe
 
 
 def over_blocks(
-    work: Callable[[Blocks], Sequence[NDArray[Any]]], resampling: Resampling, label: str, true_positives: int
+    work: Callable[[Sequence[Block]], Sequence[NDArray[Any]]], resampling: Resampling, label: str, true_positives: int
 ) -> list[NDArray[Any]]:
     """Return the arrays that `work` makes of all rounds, joined along their last axis, which is the rounds.
 
@@ -163,8 +120,8 @@ def over_blocks(
     takes; if it is worth it, several processes share the work. Without rounds, the last axis has the length 0."""
     # without rounds one empty block, so that `work` makes arrays at all
     every = blocks(resampling) or [Block(resampling.seed, number=0, rounds=0)]
-    tasks = [Blocks(every[start : start + BLOCKS_AT_ONCE]) for start in range(0, len(every), BLOCKS_AT_ONCE)]
-    rounds_done = [*accumulate(task.rounds for task in tasks)]
+    tasks = [every[start : start + BLOCKS_AT_ONCE] for start in range(0, len(every), BLOCKS_AT_ONCE)]
+    rounds_done = [*accumulate(sum(block.rounds for block in task) for task in tasks)]
     worth = true_positives * resampling.rounds >= WORTH_FORKING
     with Progress(label, total=resampling.rounds, unit="round") as bar:
         parts = shared_out(work, tasks, worth=worth, tell=lambda number: bar.advance_to(rounds_done[number]))

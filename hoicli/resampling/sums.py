@@ -10,7 +10,7 @@ import numpy as np
 
 from hoicli.records.kit import Bools, Floats, Ints
 from hoicli.resampling.draws import Weights
-from hoicli.resampling.rounds import Observed
+from hoicli.resampling.lists import Observed
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

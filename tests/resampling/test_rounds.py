@@ -15,8 +15,9 @@ from hoicli.records.kit import Floats, Ints
 from hoicli.resampling.comparison import Difference, count_differences, difference
 from hoicli.resampling.draws import MOST_ROUNDS, Block, Resampling, blocks
 from hoicli.resampling.intervals import interval, p_resampled, p_swapped
+from hoicli.resampling.lists import Observed
 from hoicli.resampling.ranked import AveragedLists
-from hoicli.resampling.rounds import HIDDEN, Observed, Rounds, resample, swap_outputs
+from hoicli.resampling.rounds import HIDDEN, Rounds, resample, swap_outputs
 from hoicli.resampling.sums import ImageSums, rate
 from tests.resampling.test_ranked import IMAGES, LIKE, lists
 from tests.support.project import complaint
