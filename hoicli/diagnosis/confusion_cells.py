@@ -135,8 +135,8 @@ class Repaired:
             return (true + 1) * width + predicted + 1  # NOTHING is -1, so both names are raised by one
 
         annotated_cells = key_of(confusions.true, confusions.predicted)
-        unannotated_cells = key_of(np.full(len(confusions.unannotated), NOTHING), confusions.unannotated)
-        keys, count = np.unique(np.concatenate([annotated_cells, unannotated_cells]), return_counts=True)
+        stray_cells = key_of(np.full(len(confusions.stray_name), NOTHING), confusions.stray_name)
+        keys, count = np.unique(np.concatenate([annotated_cells, stray_cells]), return_counts=True)
         true, predicted = keys // width - 1, keys % width - 1
         gain = self._gains(confusions, keys, key_of)
         gain[true == predicted] = np.nan
@@ -173,19 +173,22 @@ class Repaired:
             """Return one number for each (cell, class): the cell's position in `cells`, times classes, plus class."""
             return find(cells, cell_keys)[0] * classes + class_numbers
 
+        cell_of_unit = key_of(confusions.true, confusions.predicted)
         repaired_class = columns.truth_class[confusions.fix_truth]
-        fixed_cell = key_of(confusions.fix_true, confusions.fix_predicted)
+        fixed_cell = cell_of_unit[confusions.fix_unit]
         former_hit = columns.true_positive[confusions.fix_truth]
         replaced = former_hit >= 0
-        dropped_cell = key_of(confusions.drop_true, confusions.drop_predicted)
-        lost_cell = key_of(confusions.missed_true, np.full(len(confusions.missed), NOTHING))
+        stray_cell = key_of(np.full(len(confusions.stray_row), NOTHING), confusions.name_of_stray)
+        dropped_cell = np.concatenate([cell_of_unit[confusions.drop_unit], stray_cell])
+        dropped_row = np.concatenate([confusions.drop_row, confusions.stray_row])
+        missed = np.flatnonzero(confusions.predicted[confusions.of_truth] == NOTHING)
         insert_key = task_keys(fixed_cell, repaired_class)
-        drop_key = task_keys(dropped_cell, self._interaction[confusions.drop_row])
+        drop_key = task_keys(dropped_cell, self._interaction[dropped_row])
         remove_key = np.concatenate([drop_key, task_keys(fixed_cell[replaced], repaired_class[replaced])])
-        lose_key = task_keys(lost_cell, columns.truth_class[confusions.missed])
+        lose_key = task_keys(cell_of_unit[confusions.of_truth[missed]], columns.truth_class[missed])
 
         task_key = np.unique(np.concatenate([insert_key, remove_key, lose_key]))
-        removed_row = np.concatenate([confusions.drop_row, former_hit[replaced]])
+        removed_row = np.concatenate([dropped_row, former_hit[replaced]])
         return _Tasks(
             cells=task_key // classes,
             classes=task_key % classes,

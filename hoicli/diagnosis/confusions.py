@@ -57,24 +57,25 @@ class KindConfusions:
     """The confusions of verbs, or of objects, in some images, as columns. Names are numbers, NOTHING for none.
 
     true, predicted [U]: the annotated and the predicted name of each unit, which is a ground-truth triplet (for verbs)
-    or an annotated pair of boxes (for objects). unannotated [L]: the names predicted where nothing is annotated.
+    or an annotated pair of boxes (for objects); they name the unit's cell. of_truth [G]: the unit that each ground
+    truth belongs to. stray_name [L]: the names predicted where nothing is annotated, in the cells (NOTHING, name).
 
     The other columns say what the repair of each cell does. Prediction fix_row [F] becomes the true positive of ground
-    truth fix_truth, in the cell (fix_true, fix_predicted). Prediction drop_row [D] is dropped, in the cell (drop_true,
-    drop_predicted). Ground truth missed [M] no longer counts, in the cell (missed_true, NOTHING)."""
+    truth fix_truth, in the cell of unit fix_unit. Prediction drop_row [D], which has the boxes of unit drop_unit, is
+    dropped in that unit's cell; prediction stray_row [S] in the cell (NOTHING, name_of_stray). Ground truth of a unit
+    for which nothing is predicted no longer counts."""
 
     true: Ints
     predicted: Ints
-    unannotated: Ints
+    of_truth: Ints
     fix_row: Ints
     fix_truth: Ints
-    fix_true: Ints
-    fix_predicted: Ints
+    fix_unit: Ints
     drop_row: Ints
-    drop_true: Ints
-    drop_predicted: Ints
-    missed: Ints
-    missed_true: Ints
+    drop_unit: Ints
+    stray_name: Ints
+    stray_row: Ints
+    name_of_stray: Ints
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,11 @@ class ConfusionColumns:
         predictions and ground truths are renumbered in the order of the parts."""
         rows = starts_of([len(part.hit) for part in parts]).tolist()
         truths = starts_of([len(part.truth_class) for part in parts]).tolist()
-        # These columns hold numbers of predictions or of ground truths. To them is added how many of these the parts
-        # before have; the last item of `rows` and `truths` is the total, which no part needs.
-        starts = {"true_positive": rows, "fix_row": rows, "drop_row": rows, "fix_truth": truths, "missed": truths}
+        # These columns hold numbers of predictions, of ground truths or of units. To them is added how many of these
+        # the parts before have; the last item of `rows` and the like is the total, which no part needs.
+        starts = {"fix_truth": truths, **dict.fromkeys(("true_positive", "fix_row", "drop_row", "stray_row"), rows)}
 
-        def join_column(name: str, owners: Sequence[object]) -> Any:
+        def join_column(name: str, owners: Sequence[object], starts: Mapping[str, list[int]] = starts) -> Any:
             """Return the columns of this name joined. owners: what has the column, one object for each part."""
             columns = [getattr(owner, name) for owner in owners]
             if name in starts:
@@ -113,8 +114,10 @@ class ConfusionColumns:
         kinds = {}
         for kind in parts[0].kinds:
             of_kind = [part.kinds[kind] for part in parts]
+            units = starts_of([len(part.true) for part in of_kind]).tolist()
+            starts_of_kind = starts | dict.fromkeys(("of_truth", "fix_unit", "drop_unit"), units)
             kinds[kind] = KindConfusions(
-                **{column.name: join_column(column.name, of_kind) for column in fields(KindConfusions)}
+                **{column.name: join_column(column.name, of_kind, starts_of_kind) for column in fields(KindConfusions)}
             )
         names = ("counted", "hit", "truth_class", "true_positive")
         return cls(**{name: join_column(name, parts) for name in names}, kinds=kinds)
@@ -191,54 +194,6 @@ class _Units(NamedTuple):
     of_truth: Ints
 
 
-class _Fixes(NamedTuple):
-    """The predictions that the repairs of cells make true positives. row, truth [F]: the prediction, and the ground
-    truth that it finds after the repair; unit [F]: a unit, which says by its names which cell is repaired."""
-
-    row: Ints
-    truth: Ints
-    unit: Ints
-
-
-class _Drops(NamedTuple):
-    """The wrong predictions that the repairs of cells drop. row [D]: the prediction; unit [D]: the unit whose boxes it
-    has, which says by its names which cell is repaired."""
-
-    row: Ints
-    unit: Ints
-
-
-class _Strays(NamedTuple):
-    """What is predicted where nothing is annotated, in the cells (NOTHING, predicted name). names [L]: the name that
-    each such prediction (for objects: each such predicted pair) has; row, name_of_row [D]: the predictions that the
-    repairs of these cells drop, and the name of each."""
-
-    names: Ints
-    row: Ints
-    name_of_row: Ints
-
-
-def _join_parts(units: _Units, fixes: _Fixes, drops: _Drops, strays: _Strays) -> KindConfusions:
-    """Return the confusions that these parts make up. Predictions to fix and to drop get the cell (annotated name,
-    predicted name) of their unit, a triplet or an annotated pair; a stray, where nothing is annotated, gets (NOTHING,
-    its name). Ground truth of units for which nothing is predicted is missed."""
-    missed = np.flatnonzero(units.predicted[units.of_truth] == NOTHING)
-    return KindConfusions(
-        true=units.true,
-        predicted=units.predicted,
-        unannotated=strays.names,
-        fix_row=fixes.row,
-        fix_truth=fixes.truth,
-        fix_true=units.true[fixes.unit],
-        fix_predicted=units.predicted[fixes.unit],
-        drop_row=np.concatenate([drops.row, strays.row]),
-        drop_true=np.concatenate([units.true[drops.unit], np.full(len(strays.row), NOTHING)]),
-        drop_predicted=np.concatenate([units.predicted[drops.unit], strays.name_of_row]),
-        missed=missed,
-        missed_true=units.true[units.of_truth[missed]],
-    )
-
-
 def verb_confusions(located: Located, typed: Typed) -> KindConfusions:
     """Return the confusions of verbs in a batch: the verb predicted of each ground-truth triplet's pair of boxes."""
     verb = located.action_of[located.interaction]  # of each prediction
@@ -249,15 +204,24 @@ def verb_confusions(located: Located, typed: Typed) -> KindConfusions:
     # prediction, only the first one gets it.
     confused = np.flatnonzero(units.is_confused)
     confused = confused[_first_occurrences(best_row[confused], units.true[confused])]
-    fixes = _Fixes(row=best_row[confused], truth=confused, unit=confused)  # a unit of verbs is a ground-truth triplet
     # Every wrong prediction of the verb that a triplet is confused with is dropped, once for each cell.
     dropped = np.flatnonzero(units.is_confused[truth] & (verb[wrong] == units.predicted[truth]))
     dropped = dropped[_first_occurrences(wrong[dropped], units.true[truth[dropped]])]
-    drops = _Drops(row=wrong[dropped], unit=truth[dropped])
     # Strays are on no annotated pair: the types ASSOCIATION to BOTH_BOXES. Each is counted, and its repair drops it.
-    row = np.flatnonzero((typed.error >= ASSOCIATION) & (typed.error <= BOTH_BOXES))
-    strays = _Strays(names=verb[row], row=row, name_of_row=verb[row])
-    return _join_parts(units, fixes, drops, strays)
+    stray = np.flatnonzero((typed.error >= ASSOCIATION) & (typed.error <= BOTH_BOXES))
+    return KindConfusions(
+        true=units.true,
+        predicted=units.predicted,
+        of_truth=units.of_truth,
+        fix_row=best_row[confused],
+        fix_truth=confused,
+        fix_unit=confused,  # a unit of verbs is a ground-truth triplet
+        drop_row=wrong[dropped],
+        drop_unit=truth[dropped],
+        stray_name=verb[stray],
+        stray_row=stray,
+        name_of_stray=verb[stray],
+    )
 
 
 def _verb_units(located: Located, truth: Ints, wrong: Ints) -> tuple[_Units, Ints]:
@@ -286,12 +250,30 @@ def object_confusions(located: Located, typed: Typed, meets: Meets, object_of: I
     claims = _object_claims(located, typed, meets, predicted, pair_of_truth)
     units = _object_units(located, predicted, claims, true_label, pair_of_truth)
 
-    confusing = _confusing_predictions(predicted, claims, units)
-    fixes = _object_fixes(located, confusing, units)
+    # Every prediction that names the wrong object which its annotated pair (`unit`) is confused with.
+    has_its_label = predicted.label[claims.group] == units.predicted[claims.unit]
+    confusing_claim = np.flatnonzero(claims.is_wrong & units.is_confused[claims.unit] & has_its_label)
+    run, entry = members(predicted.group, len(predicted.best), claims.group[confusing_claim])
+    row, unit = predicted.counted[entry], claims.unit[confusing_claim][run]
+    fix_row, fix_truth, fix_unit = _object_fixes(located, row, unit, units)
     # once for each cell: a prediction may confuse several pairs that have the same object
-    distinct = _first_occurrences(confusing.row, units.true[confusing.unit])
-    drops = _Drops(row=confusing.row[distinct], unit=confusing.unit[distinct])
-    return _join_parts(units, fixes, drops, _stray_pairs(predicted, claims))
+    distinct = _first_occurrences(row, units.true[unit])
+    # The predicted pairs whose wrong object is confused with no annotated one, each with its predictions.
+    stray = np.flatnonzero(predicted.is_astray & ~np.isin(np.arange(len(predicted.best)), claims.group))
+    run, entry = members(predicted.group, len(predicted.best), stray)
+    return KindConfusions(
+        true=units.true,
+        predicted=units.predicted,
+        of_truth=units.of_truth,
+        fix_row=fix_row,
+        fix_truth=fix_truth,
+        fix_unit=fix_unit,
+        drop_row=row[distinct],
+        drop_unit=unit[distinct],
+        stray_name=predicted.label[stray],
+        stray_row=predicted.counted[entry],
+        name_of_stray=predicted.label[stray][run],
+    )
 
 
 class _PredictedPairs(NamedTuple):
@@ -360,37 +342,21 @@ def _object_units(
     return _Units(true_label, predicted_label, is_confused, of_truth=pair_of_truth)
 
 
-def _confusing_predictions(predicted: _PredictedPairs, claims: _Claims, units: _Units) -> _Drops:
-    """Return every prediction that names the wrong object which its annotated pair is confused with."""
-    has_its_label = predicted.label[claims.group] == units.predicted[claims.unit]
-    confusing_claim = np.flatnonzero(claims.is_wrong & units.is_confused[claims.unit] & has_its_label)
-    run, entry = members(predicted.group, len(predicted.best), claims.group[confusing_claim])
-    return _Drops(predicted.counted[entry], claims.unit[confusing_claim][run])
-
-
-def _object_fixes(located: Located, confusing: _Drops, units: _Units) -> _Fixes:
-    """Return which of the `confusing` predictions become true positives, each once for each cell. A ground truth takes
-    the best of those that are on its pair (`unit`) and name its verb, if that one ranks above the true positive."""
-    # each confusing prediction (by its position, `entry`) with every ground truth of the annotated pair it is on
-    entry, truth = members(units.of_truth, int(units.of_truth.max(initial=-1)) + 1, confusing.unit)
+def _object_fixes(located: Located, row: Ints, unit: Ints, units: _Units) -> tuple[Ints, Ints, Ints]:
+    """Return (the predictions that become true positives, the ground truth of each, and its unit), each once for each
+    cell. row, unit: the predictions that name a wrong object, and the annotated pair that each is on. A ground truth
+    takes the best of those on its pair that name its verb, if that one ranks above its true positive."""
+    # each prediction (by its position, `entry`) with every ground truth of the annotated pair it is on
+    entry, truth = members(units.of_truth, int(units.of_truth.max(initial=-1)) + 1, unit)
     action = located.action_of
-    same_action = action[located.interaction[confusing.row[entry]]] == action[located.truth_interaction[truth]]
+    same_action = action[located.interaction[row[entry]]] == action[located.truth_interaction[truth]]
     truth, entry = truth[same_action], entry[same_action]
     hits = np.flatnonzero(located.hit)
-    candidate = np.concatenate([hits, confusing.row[entry]])
+    candidate = np.concatenate([hits, row[entry]])
     best = _best_candidates(np.concatenate([located.truth[hits], truth]), candidate, located, len(units.of_truth))
     # The true positives come first among the candidates: a ground truth is fixed if its best one comes after them.
     fixed_truth = np.flatnonzero(best >= len(hits))
     entry = entry[best[fixed_truth] - len(hits)]
-    row, unit = confusing.row[entry], confusing.unit[entry]
+    row, unit = row[entry], unit[entry]
     distinct = _first_occurrences(row, units.true[unit])
-    return _Fixes(row=row[distinct], truth=fixed_truth[distinct], unit=unit[distinct])
-
-
-def _stray_pairs(predicted: _PredictedPairs, claims: _Claims) -> _Strays:
-    """Return the predicted pairs, with their predictions, whose wrong object is confused with no annotated one."""
-    claiming = np.zeros(len(predicted.best), dtype=bool)
-    claiming[claims.group] = True
-    stray = np.flatnonzero(predicted.is_astray & ~claiming)
-    run, entry = members(predicted.group, len(predicted.best), stray)  # each stray pair with its predictions
-    return _Strays(names=predicted.label[stray], row=predicted.counted[entry], name_of_row=predicted.label[stray][run])
+    return row[distinct], fixed_truth[distinct], unit[distinct]
