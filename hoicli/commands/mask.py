@@ -62,8 +62,7 @@ def mask(
     """
     from hoicli.interface.inputs import Inputs
     from hoicli.records.intake import ImageRegister
-    from hoicli.robustness.masks import image_path, masking, read_record, write_changed
-    from hoicli.robustness.pixelation import pixelation
+    from hoicli.robustness.masks import image_path, masking, pixelation, read_record, write_changed
 
     source, target = text_of(images), text_of(save_images)
     if (source is None) != (target is None):

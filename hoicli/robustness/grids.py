@@ -127,8 +127,14 @@ def build_grids(
     complete_grids = [_grid(model, kind, rows, cells, unit) for model, rows in rows_of.items()]
     others = sorted(present_names - set(corruptions))
     remarks += _missing_remarks(gathering, complete_grids, len(cells), others, allow_missing=allow_missing)
-    remarks += _constant_remarks(complete_grids) + _recipe_remarks({grid.recipe for grid in complete_grids})
-    return complete_grids, remarks
+    for grid in complete_grids:
+        # The same value at all severities: the predictions may be the same by mistake, unless it is 0 or 100 percent.
+        items = grid.values_by_corruption().items()
+        constant = [name for name, values in items if len(values) > 1 and 0 < min(values) == max(values) < 100]
+        if constant:
+            problem = f"has one value at all severities of {list_names(constant)}: the same predictions?"
+            remarks.append(f"{_model_text(grid.model)} {problem}")
+    return complete_grids, remarks + _recipe_remarks({grid.recipe for grid in complete_grids})
 
 
 def _setting_remarks(rows: Sequence[CellRow]) -> list[str]:
@@ -154,10 +160,8 @@ def _index_cells(model: str, rows: Sequence[CellRow]) -> dict[Cell, CellRow]:
         first = rows_by_cell.setdefault(row.cell, row)
         if first is not row:
             advice = f"keep one row a cell, or tell models apart with {arg('tag')} model=NAME"
-            tags = (*first.tags, *row.tags)
-            if differing := ",".join(
-                name for name in dict.fromkeys(tags) if first.tags.get(name) != row.tags.get(name)
-            ):
+            tags = dict.fromkeys((*first.tags, *row.tags))
+            if differing := ",".join(name for name in tags if first.tags.get(name) != row.tags.get(name)):
                 advice = f"the rows differ in {differing}: {arg('by', differing)} makes a benchmark of each value"
             doubled = f"{_cells_text([row.cell])} of {_model_text(model)} is at {first.place} already"
             raise DataError(f"{doubled}; {advice}", place=row.place)
@@ -212,19 +216,6 @@ def _grid(model: str, kind: Kind, rows: Mapping[Cell, CellRow], cells: Sequence[
         cells={cell: values[cell] for cell in cells[1:] if cell in values},
         missing=tuple(cell for cell in cells if cell not in values),
     )
-
-
-def _constant_remarks(complete_grids: Sequence[Grid]) -> list[str]:
-    """Return remarks on corruptions with the same value at all severities: the predictions may be the same by mistake.
-    At 0 and 100 percent equal values are to be expected."""
-    remarks = []
-    for grid in complete_grids:
-        items = grid.values_by_corruption().items()
-        constant = [name for name, values in items if len(values) > 1 and 0 < min(values) == max(values) < 100]
-        if constant:
-            problem = f"has one value at all severities of {list_names(constant)}: the same predictions?"
-            remarks.append(f"{_model_text(grid.model)} {problem}")
-    return remarks
 
 
 def _vcoco_remarks(gathering: Gathering, kind: Kind) -> list[str]:
@@ -338,22 +329,16 @@ def _percent(rows: Mapping[Cell, CellRow], unit: str | None) -> dict[Cell, float
             raise DataError(text, place=row.place, field="value")
         if not fraction:
             unchecked[cell] = row
-    if unit is None and _look_like_fractions(unchecked):
+    # Fractions of 1, if the largest value is at most 1: no detector that is worth corrupting has 1 percent, or loses
+    # nearly all but not all in every cell. Clean and corrupted values are judged separately, since one may be in
+    # percent and the other in fractions.
+    clean = [row.value or 0.0 for cell, row in unchecked.items() if cell == CLEAN_CELL]
+    corrupted = [row.value or 0.0 for cell, row in unchecked.items() if cell != CLEAN_CELL]
+    if unit is None and any(0 < max(side, default=0.0) <= 1 for side in (clean, corrupted)):
         example = min((row for row in unchecked.values() if row.value), key=lambda row: (row.value or 0.0, row.place))
         text = f"{example.value} looks like a fraction of 1, and CRI needs percent; say which it is with {arg('unit')}"
         raise DataError(text, place=example.place, field="value")
     return values
-
-
-def _look_like_fractions(values: Mapping[Cell, CellRow]) -> bool:
-    """Return whether values that should be percent look like fractions of 1: the largest is at most 1.
-
-    No detector that is worth corrupting has 1 percent, or loses nearly all but not all in every cell. Clean and
-    corrupted values are judged separately, since one may be in percent and the other in fractions.
-    """
-    clean = [row.value or 0.0 for cell, row in values.items() if cell == CLEAN_CELL]
-    corrupted = [row.value or 0.0 for cell, row in values.items() if cell != CLEAN_CELL]
-    return any(0 < max(side, default=0.0) <= 1 for side in (clean, corrupted))
 
 
 def _missing_remarks(

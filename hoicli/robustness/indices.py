@@ -1,8 +1,8 @@
 """RoHOI's indices: MRI (equation 1), CRI (equation 2) and what they are made of.
 
 M(c, l) is a model's metric, in percent (0 to 100), on corruption c at level l. Levels of one corruption are a sequence
-of M; a benchmark is one such sequence a corruption, of any lengths. Sums are exact (math.fsum), so that no order of
-corruptions or levels changes a bit of the result.
+of M; a benchmark is one such sequence a corruption, of any lengths. Means are exact sums (`statistics.fmean`), so that
+no order of corruptions or levels changes a bit of the result.
 
     >>> values_by_corruption = {"fog": [30.0, 10.0], "snow": [20.0, 20.0]}
     >>> mri(values_by_corruption)
@@ -18,30 +18,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 
 Values = Mapping[str, Sequence[float]]
 """By corruption, the metric M at each of its levels (severities), in percent."""
-
-
-def mean(values: Iterable[float]) -> float:
-    """Return the arithmetic mean; raise `ValueError` without any values."""
-    values = list(values)
-    if not values:
-        raise ValueError("a mean of no values")
-    return math.fsum(values) / len(values)
 
 
 def deviation(values: Iterable[float]) -> float:
     """Return the standard deviation of a whole population (divided by n): the levels of a benchmark are no sample of
     more levels."""
     values = list(values)
-    average = mean(values)
-    return math.sqrt(mean((value - average) ** 2 for value in values))
+    average = fmean(values)
+    return math.sqrt(fmean((value - average) ** 2 for value in values))
 
 
 def mri(values_by_corruption: Values) -> float:
     """Return the Mean Robustness Index in percent: the mean over corruptions of the mean over levels (equation 1)."""
-    return mean(mean(values) for values in values_by_corruption.values())
+    return fmean(fmean(values) for values in values_by_corruption.values())
 
 
 def cri(values_by_corruption: Values, clean: float) -> float:
@@ -51,15 +44,16 @@ def cri(values_by_corruption: Values, clean: float) -> float:
     clean: M on the original images, in percent, above 0. The index is defined for percent: fractions have a hundredth
     of the deviation, and so nearly no penalty for it.
     """
-    return mean(cri_term(values, clean) for values in values_by_corruption.values())
+    return fmean(cri_term(values, clean) for values in values_by_corruption.values())
 
 
 def cri_term(values: Sequence[float], clean: float) -> float:
     """Return the term of one corruption in CRI: mean / clean / (1 + ln(1 + deviation)). values: M at each of its
     levels, in percent; clean: M on the original images."""
-    return mean(values) / clean / (1 + math.log(1 + deviation(values)))
+    return fmean(values) / clean / (1 + math.log(1 + deviation(values)))
 
 
-def relative_drop(value: float, clean: float) -> float:
-    """Return by how much `value` is below the value on clean images, in percent of that; negative if it is above."""
-    return 100 * (clean - value) / clean
+def relative_drop(value: float, clean: float | None) -> float | None:
+    """Return by how much `value` is below the value on clean images, in percent of that; negative if it is above, None
+    without a clean value above 0."""
+    return 100 * (clean - value) / clean if clean else None

@@ -43,26 +43,21 @@ class Epoch:
     score: float
 
 
-def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon: float = EPSILON) -> list[Record]:
+def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD) -> list[Record]:
     """Return the level to train each epoch at: decisions before the first epoch and after each; the last is for the
     epoch to come.
 
-    epochs: all so far, with consecutive numbers. threshold, epsilon: tau and e of equation 5. A decision has the
-    number of the `epoch`; the level's name (`severity`) and its cover `ratio`, which `hoicli mask` takes; and the
-    reasons: `relative_change`, `largest_change` and `threshold` of equation 5 (None before two epochs and after a score
-    of 0), whether a level was unlocked (`upgrade`), the highest one `unlocked`, how many epochs were trained at each
-    level (`memory`), and the level score q of the unlocked ones (`scores`; None before the first epoch).
+    epochs: all so far, with consecutive numbers. threshold: tau of equation 5. A decision has the number of the
+    `epoch`; the level's name (`severity`) and its cover `ratio`, which `hoicli mask` takes; and the reasons:
+    `relative_change`, `largest_change` and `threshold` of equation 5 (None before two epochs and after a score of 0),
+    whether a level was unlocked (`upgrade`), the highest one `unlocked`, how many epochs were trained at each level
+    (`memory`), and the level score q of the unlocked ones (`scores`; None before the first epoch).
     """
     epochs_at_level = [0] * len(LEVELS)
     first_number = epochs[0].epoch if epochs else 0
     no_changes = (None, None, None)  # relative change, largest change and threshold of equation 5
-    clean_only = [None]  # the only unlocked level, without a score yet
-    decisions_made = [
-        _decision(
-            first_number, level=0, changes=no_changes, upgrade=False, epochs_at_level=epochs_at_level,
-            level_scores=clean_only,
-        )
-    ]  # fmt: skip
+    # before the first epoch: clean is the only unlocked level, and has no score yet
+    decisions_made = [_decision(first_number, 0, no_changes, False, epochs_at_level, [None])]
     latest_scores: dict[int, float] = {}  # by level
     unlocked = 0
     largest_change = 0.0
@@ -76,7 +71,7 @@ def decisions(epochs: Sequence[Epoch], *, threshold: float = THRESHOLD, epsilon:
         if previous_score:  # neither before the second epoch nor after a score of 0
             change = (epoch.score - previous_score) / previous_score
             largest_change = max(largest_change, abs(change))
-            limit = threshold * (largest_change + epsilon)
+            limit = threshold * (largest_change + EPSILON)
             changes = change, largest_change, limit
             upgrade = abs(change) < limit and unlocked < len(LEVELS) - 1
         unlocked += upgrade

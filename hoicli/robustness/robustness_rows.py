@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
+from statistics import fmean
 from typing import Any
 
 from hoicli.corruption.catalogue import FAMILIES, ROHOI, SEVERITIES, family_of
@@ -15,7 +16,7 @@ from hoicli.records.kinds import PARTS
 from hoicli.records.result_rows import Row, Setting, result_row, signature
 from hoicli.robustness.gathering import CLEAN
 from hoicli.robustness.grids import Grid
-from hoicli.robustness.indices import cri, cri_term, deviation, mean, mri, relative_drop
+from hoicli.robustness.indices import cri, cri_term, deviation, mri, relative_drop
 
 OVER = "over severities"
 """The heading of a table's columns that summarise all severities."""
@@ -60,51 +61,31 @@ def robustness_rows(grids: Sequence[Grid], *, tags: Mapping[str, str] | None = N
 
 
 def _values(grid: Grid) -> Iterator[_Value]:
-    """Yield the values of the whole grid, then of each corruption, then of the other parts."""
-    return chain(_overall_values(grid), _corruption_values(grid), _part_means(grid))
-
-
-def _overall_values(grid: Grid) -> Iterator[_Value]:
-    """Yield the values of the whole grid: clean, mri, cri, relative_drop and worst. A value is (metric, the part of the
-    grid that it is about, {} for all of it, value, number of cells, unit)."""
+    """Yield the values of the whole grid, then of each corruption over its severities, then of each family, each
+    severity, and each family at each severity. A part without cells has none."""
     by_corruption, count = grid.values_by_corruption(), len(grid.cells)
     yield "clean", {}, grid.clean, int(grid.clean is not None), "%"
     yield "mri", {}, mri(by_corruption), count, "%"
     yield "cri", {}, cri(by_corruption, grid.clean) if grid.clean else None, count, "ratio"
-    yield "relative_drop", {}, _relative_drop(mri(by_corruption), grid), count, "%"
+    yield "relative_drop", {}, relative_drop(mri(by_corruption), grid.clean), count, "%"
     worst_cell = min(grid.cells, key=grid.cells.__getitem__)  # of equally low ones the first
     corruption, severity = worst_cell
     part: _Part = {"corruption": corruption, "family": family_of(corruption), "severity": severity}
     yield "worst", part, grid.cells[worst_cell], count, "%"
-
-
-def _corruption_values(grid: Grid) -> Iterator[_Value]:
-    """Yield the values of each corruption, over its severities: mean, sigma, cri_term and relative_drop. A value is
-    (metric, the part of the grid that it is about, value, number of cells, unit)."""
-    for corruption, values in grid.values_by_corruption().items():
+    for corruption, values in by_corruption.items():
         part = {"corruption": corruption, "family": family_of(corruption)}
-        yield "mean", part, mean(values), len(values), "%"
+        yield "mean", part, fmean(values), len(values), "%"
         yield "sigma", part, deviation(values), len(values), "%"
         yield "cri_term", part, cri_term(values, grid.clean) if grid.clean else None, len(values), "ratio"
-        yield "relative_drop", part, _relative_drop(mean(values), grid), len(values), "%"
-
-
-def _part_means(grid: Grid) -> Iterator[_Value]:
-    """Yield mean and relative_drop of each family, each severity, and each family at each severity; nothing for a part
-    without cells."""
+        yield "relative_drop", part, relative_drop(fmean(values), grid.clean), len(values), "%"
     families: list[_Part] = [{"family": family} for family in FAMILIES]
     severities: list[_Part] = [{"severity": severity} for severity in grid.severities]
     families_at_severities = [{**family, **severity} for family, severity in product(families, severities)]
     for part in (*families, *severities, *families_at_severities):
-        if by_corruption := grid.values_by_corruption(**part):
-            count = sum(map(len, by_corruption.values()))
-            yield "mean", part, mri(by_corruption), count, "%"
-            yield "relative_drop", part, _relative_drop(mri(by_corruption), grid), count, "%"
-
-
-def _relative_drop(value: float, grid: Grid) -> float | None:
-    """Return how much of the grid's clean value is lost, in percent of it; None without a clean value above 0."""
-    return relative_drop(value, grid.clean) if grid.clean else None
+        if of_part := grid.values_by_corruption(**part):
+            count = sum(map(len, of_part.values()))
+            yield "mean", part, mri(of_part), count, "%"
+            yield "relative_drop", part, relative_drop(mri(of_part), grid.clean), count, "%"
 
 
 def grid_signature(grid: Grid) -> str:
@@ -135,7 +116,7 @@ def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
     corruption and of every family at each severity; for several models, their means side by side, as in the paper's
     Table 4.
     """
-    summary = [row for row in rows if row["metric"] == "worst" or not _part_of(row)]
+    summary = [row for row in rows if row["metric"] == "worst" or not any(key in row for key in PARTS)]
     if len(grids) == 1:
         (grid,) = grids
         names = grid.values_by_corruption()
@@ -152,11 +133,6 @@ def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
                 texts = {key: str(text) for key, text in part.items()}
                 means_by_keys[tuple(part)].append(_cell("mean", grid.model, value, texts))
     return [summary, *means_by_keys.values()]
-
-
-def _part_of(row: Row) -> dict[str, str]:
-    """Return the part of a grid that a row is about, {} for the whole grid."""
-    return {key: str(row[key]) for key in PARTS if key in row}
 
 
 def _cell(metric: str, column: str, value: float | None, line: Mapping[str, str]) -> Row:
@@ -181,7 +157,7 @@ def _severity_cells(grid: Grid, **part: Any) -> list[Row]:
     if "corruption" in part:
         (values,) = by_corruption.values()
         cells.append(_cell(OVER, "sigma", deviation(values), line))
-    cells.append(_cell(OVER, "drop %", _relative_drop(mri(by_corruption), grid), line))
+    cells.append(_cell(OVER, "drop %", relative_drop(mri(by_corruption), grid.clean), line))
     return cells
 
 

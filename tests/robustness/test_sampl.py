@@ -18,8 +18,15 @@ from hypothesis import strategies as st
 
 from hoicli.io.streams import Line
 from hoicli.robustness.masking_levels import EPSILON, LEVELS, Epoch, decisions, read_epochs
-from hoicli.robustness.masks import blacken, chosen_boxes, mask_rectangle, masks_of, random_shares
-from hoicli.robustness.pixelation import block_of, pixelate
+from hoicli.robustness.masks import (
+    blacken,
+    block_of,
+    chosen_boxes,
+    mask_rectangle,
+    masks_of,
+    pixelate,
+    random_shares,
+)
 from tests.support.project import FIXTURES, Hoicli, Record, parsed, refusal, saved, written
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]

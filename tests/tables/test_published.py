@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from hoicli import __version__
 from hoicli.corruption.catalogue import ROHOI
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.records.result_rows import settings_of
-from hoicli.robustness.indices import cri, mean, mri
+from hoicli.robustness.indices import cri, mri
 from hoicli.tables.published import SETS, published_rows
 from hoicli.tables.row_files import result_problems
 from tests.robustness.test_rows import falling, gather, grid_rows, whole
@@ -258,7 +259,7 @@ def test_published_means_are_of_table_4() -> None:
     assert {row["signature"] for row in rows} == {f"data:vcoco|of:mAP/24|published:rohoi-table-4|version:{__version__}"}
     (sampl,) = (row for row in rows if row["tags"]["model"] == "SAMPL" and row["corruption"] == "pixelate")
     assert (sampl["value"], sampl["family"], sampl["n"]) == (29.90, "geometry", 5)
-    assert round(mean(row["value"] for row in rows if row["tags"]["model"] == "SAMPL"), 2) == 48.83
+    assert round(fmean(row["value"] for row in rows if row["tags"]["model"] == "SAMPL"), 2) == 48.83
 
 
 def vcoco_rows(*kinds: tuple[str, str], metric: str = "mAP") -> list[dict[str, Any]]:
