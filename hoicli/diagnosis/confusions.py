@@ -138,7 +138,7 @@ class ConfusionColumns:
     @classmethod
     def unseen(cls, truth: GroundTruth, protocol: Protocol, images_seen: Iterable[str]) -> ConfusionColumns:
         """Return the confusions of the images without predictions (not among `images_seen`): all is missed."""
-        scenes, (image_ids, image, rows) = truth.scenes, truth.unseen(protocol, images_seen)
+        scenes, (image_ids, image, rows) = truth.scenes, truth.find_unseen(protocol, images_seen)
         none, never = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
         located = Located(  # matched images with ground truth and no predictions
             image_ids=image_ids,

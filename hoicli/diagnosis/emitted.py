@@ -141,7 +141,7 @@ def unseen_records(
     truth: GroundTruth, images_seen: Iterable[str], settings: Mapping[str, str], protocol: Protocol
 ) -> Iterator[Record]:
     """Yield a record without predictions for each image not among `images_seen`, whose ground truth is missed."""
-    image_ids, image, rows = truth.unseen(protocol, images_seen)
+    image_ids, image, rows = truth.find_unseen(protocol, images_seen)
     gt_by_image: list[list[Record]] = [[] for _ in image_ids]
     for place, interaction in zip(image.tolist(), truth.scenes.interaction[rows].tolist(), strict=True):
         name = _class_names(interaction, truth.vocabulary)

@@ -103,7 +103,7 @@ def locate(batch: Batch, outcomes: Outcomes, protocol: Protocol) -> Located:
         box_match=box,
         truth_box_match=truth_box,
         action_of=class_actions(batch.truth.vocabulary),
-        person=batch.found_people(protocol) if protocol.person_first else None,
+        person=batch.find_people(protocol) if protocol.person_first else None,
         misnamed=outcomes.code == MISNAMED,
     )
 

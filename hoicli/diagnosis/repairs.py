@@ -218,7 +218,7 @@ class Diagnosis:
 
     def add_unseen(self, truth: GroundTruth) -> None:
         """Add the ground truth of images that were in no batch; call it after all batches."""
-        image_ids, image, rows = truth.unseen(self.protocol, self._listed.image_ids)
+        image_ids, image, rows = truth.find_unseen(self.protocol, self._listed.image_ids)
         none = np.zeros(0, dtype=np.int64)
         columns: dict[str, NDArray[Any]] = {
             **dict.fromkeys(COLUMNS, none),

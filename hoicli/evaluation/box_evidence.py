@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hoicli.evaluation.pairing import counterparts
+from hoicli.evaluation.pairing import iterate_pairs
 from hoicli.evaluation.slice_parts import object_area
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Ints, median
@@ -261,7 +261,7 @@ class BoxEvidence:
     def _meets_truth(self, boxes: Floats, image: Ints) -> Bools:
         """Return a mask of the boxes [4, M] that have an IoU >= 0.5 with an annotated box of their image [M]."""
         met = np.zeros(len(image), dtype=bool)
-        for box, row in counterparts(self.start[image], self.count[image]):
+        for box, row in iterate_pairs(self.start[image], self.count[image]):
             met[box[iou(boxes[:, box], self.annotated[row].T, inclusive=False) >= HALF]] = True
         return met
 
@@ -269,7 +269,7 @@ class BoxEvidence:
         """Return a mask [2, N] of the boxes of those images in which one scale makes all boxes meet an annotated one.
         Tried are the scales that give the subject box the area of an annotated box of the image."""
         meets = np.zeros(len(self.subject), dtype=bool)
-        for image, row in counterparts(self.start, self.count):
+        for image, row in iterate_pairs(self.start, self.count):
             with np.errstate(all="ignore"):
                 scale = np.sqrt(object_area(self.annotated[row]) / object_area(self.subject[image]))
                 usable = (object_area(self.subject[image]) > 0) & (scale != 0)

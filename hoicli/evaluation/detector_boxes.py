@@ -21,7 +21,7 @@ from hoicli.evaluation.box_rules import ANY, AREAS, BEST, BoxMetric, BoxRule
 from hoicli.evaluation.coverage import Coverage, check_computable
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
-from hoicli.evaluation.pairing import FALSE_POSITIVE, OUTCOME_CODES, check_pairs, counterparts
+from hoicli.evaluation.pairing import FALSE_POSITIVE, OUTCOME_CODES, check_pairs, iterate_pairs
 from hoicli.evaluation.ranking import per_class, ranking
 from hoicli.evaluation.scored_boxes import DetectedBoxes, detected_boxes
 from hoicli.io.memory import no_garbage_collection
@@ -116,7 +116,7 @@ class BoxEvaluation:
         start = np.searchsorted(self._key, key)
         count = np.searchsorted(self._key, key, side="right") - start
         check_pairs(count, image, detected.image_ids, "boxes of one label")
-        for row, mate in counterparts(start, count):
+        for row, mate in iterate_pairs(start, count):
             both_boxes = take_columns(boxes, row), take_columns(self._boxes, mate)
             edges, pixels = iou(*both_boxes, inclusive=False), iou(*both_boxes, inclusive=True)
             if (crowd := self._crowd[mate]).any():  # the share of the detection that lies in it, as pycocotools has it
@@ -253,7 +253,7 @@ class BoxEvaluation:
         if rule.takes == ANY:  # it counts every box, so it states no IoU (`same`) at which boxes are one object
             row_settings.pop("same", None)
             return row_settings
-        return row_settings | truth_settings(self.truth.total, self.truth.order_of_boxes)
+        return row_settings | truth_settings(self.truth.hash_sum, self.truth.box_order_hash)
 
     def _label_rows(self, metric: str, values: Floats, positives: Ints, last_keys: Row) -> Iterator[Row]:
         """Yield a row for each label that has annotated boxes."""

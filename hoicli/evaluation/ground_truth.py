@@ -53,9 +53,11 @@ class TripletIndex:
         self._classes = classes
         key = np.where(interaction < 0, -1, owner * classes + interaction)  # one number for each (owner, class)
         order = np.argsort(key, kind="stable")
-        self._triplet, key = triplet[order], key[order]
+        self._triplet = triplet[order]
+        key = key[order]
         first = run_starts(key)
-        self._keys, self._bounds = key[first], np.append(first, len(key))
+        self._keys = key[first]  # each (owner, class) once, ascending
+        self._bounds = np.append(first, len(key))  # where the triplets of each begin in `_triplet`, and the end
 
     def find(self, owner: Ints, interaction: Ints) -> tuple[Ints, Ints, Ints]:
         """Look up M pairs of an owner and a class: owner [M], interaction [M], where -1 is never found.
@@ -65,14 +67,15 @@ class TripletIndex:
         keys = owner * self._classes + interaction
         key_index, is_key = find(self._keys, keys)
         rows = np.flatnonzero(is_key & (owner >= 0) & (interaction >= 0))
-        first = self._bounds[key_index[rows]]
-        return rows, first, self._bounds[key_index[rows] + 1] - first
+        start = self._bounds[key_index[rows]]
+        end = self._bounds[key_index[rows] + 1]
+        return rows, start, end - start
 
-    def join_rows(self, rows: Ints, first: Ints, count: Ints) -> tuple[Ints, Ints]:
+    def join_rows(self, rows: Ints, start: Ints, count: Ints) -> tuple[Ints, Ints]:
         """Return every combination of a row and one of its triplets, as two columns: the row, ascending, and the
         triplet's row in the ground truth. The arguments are what `find` returned."""
-        run, entry = expand_runs(first, count)
-        return rows[run], self._triplet[entry]
+        position, entry = expand_runs(start, count)
+        return rows[position], self._triplet[entry]
 
 
 class GroundTruth:
@@ -98,27 +101,26 @@ class GroundTruth:
         return not protocol.refuses & self.caveats
 
     def settings(self, protocol: Protocol) -> dict[str, str]:
-        """Return the settings that the ground truth adds to the signatures of a protocol's rows, as text by key:
-        digests of its annotations and, where the protocol depends on it, of their order; and caveats,
-        facts about where the annotations came from that affect the protocol's numbers."""
-        return {
-            **self.signed,
-            **truth_settings(self.total, self.order(protocol)),
-            **caveats.settings(self.caveats & protocol.depends_on),
-        }
+        """Return the settings that the ground truth adds to the signatures of a protocol's rows, as text by key: a
+        digest of the annotations (and one of their order, where the protocol depends on it), UNCOUNTED if most triplets
+        have no class, and caveats (facts about the annotations' origin that change the protocol's numbers)."""
+        uncounted = UNCOUNTED if self.uncounted else {}
+        digests = truth_settings(self.hash_sum, self.order_hash(protocol))
+        return {**digests, **uncounted, **caveats.settings(self.caveats & protocol.depends_on)}
 
     @property
     def signed(self) -> dict[str, str]:
         """The settings that identify this ground truth in any signature, as text by key: a digest of its annotations,
         and UNCOUNTED if most of its triplets have no class and are left out."""
-        return {**truth_settings(self.total), **(UNCOUNTED if self.uncounted else {})}
+        uncounted = UNCOUNTED if self.uncounted else {}
+        return {**truth_settings(self.hash_sum), **uncounted}
 
     @cached_property
-    def classless(self) -> Ints:
-        """An array [N, 2] with two numbers for each image: its triplets without a class, and all of its triplets."""
-        image = self.scenes.image_of_hoi[self.scenes.interaction < 0]
-        start = self.scenes.hoi_start
-        return np.stack([np.bincount(image, minlength=len(start) - 1), np.diff(start)], axis=1)
+    def classless_counts(self) -> Ints:
+        """[N, 2] for each image how many of its triplets have no class, and how many triplets it has."""
+        image_of_classless = self.scenes.image_of_hoi[self.scenes.interaction < 0]
+        without_class = np.bincount(image_of_classless, minlength=len(self.scenes.image_ids))
+        return np.stack([without_class, np.diff(self.scenes.hoi_start)], axis=1)
 
     @cached_property
     def uncounted(self) -> bool:
@@ -135,44 +137,48 @@ class GroundTruth:
         return bool(len(action)) and bool(np.isin(action[~has_object], action[has_object]).all())
 
     @cached_property
-    def total(self) -> int:
-        """The sum of the hashes of all images' annotations, which identifies the ground truth (signatures have a digest
-        of it). A sum, so that the order of images is no matter."""
+    def hash_sum(self) -> int:
+        """The sum of the hashes of all images' annotations, which identifies the ground truth: signatures have a digest
+        of the sum. The order of images does not change it."""
         return total_of(self.scenes.hashes)
 
-    def order(self, protocol: Protocol) -> int:
+    def order_hash(self, protocol: Protocol) -> int:
         """Return one number that identifies the order of annotations within images, where a protocol's results may
-        depend on it: the sum of the hashes that `orders` returns. Signatures state it."""
-        return total_of(self.orders(protocol))
+        depend on the order: the sum of `order_hashes`. Signatures have a digest of it."""
+        return total_of(self.order_hashes(protocol))
 
-    def orders(self, protocol: Protocol) -> Hashes:
-        """Return a hash for each of the N images of the order of its annotations, 0 where no other order could change a
+    def order_hashes(self, protocol: Protocol) -> Hashes:
+        """Return [N] for each image a hash of the order of its annotations, 0 where no other order could change a
         result. Order matters because of ties: a prediction that overlaps several triplets of its class (or several
         people) equally belongs to the first of them."""
         if protocol.whole_image:
             return np.zeros(len(self.scenes.image_ids), dtype=np.uint64)
-        return self._orders_of_people if protocol.person_first else self._orders_of_triplets
+        if protocol.person_first:
+            return self._order_hashes_of_people
+        return self._order_hashes_of_triplets
 
     @cached_property
-    def _orders_of_triplets(self) -> Hashes:
+    def _order_hashes_of_triplets(self) -> Hashes:
         """[N] for each image, a hash of the order in which it lists triplets of one class on different boxes, or 0."""
         rows = np.flatnonzero(self.scenes.interaction >= 0)
         box_hashes = row_hashes(*self._corners(rows).T)
         return hash_order(self.scenes.image_of_hoi[rows], self.scenes.interaction[rows], box_hashes, self.scenes.hashes)
 
     @cached_property
-    def _orders_of_people(self) -> Hashes:
+    def _order_hashes_of_people(self) -> Hashes:
         """[N] for each image, a hash of the order in which it lists people of different boxes or actions, or 0."""
-        scenes, (rows, _) = self.scenes, self.people
-        actions = np.zeros(len(scenes.boxes), dtype=np.uint64)  # by box: the sum of the hashes of the person's triplets
+        scenes = self.scenes
         every_triplet = np.arange(len(scenes.subject))
-        np.add.at(actions, scenes.subject, row_hashes(scenes.interaction, *self._corners(every_triplet).T))
-        person_hashes = row_hashes(*scenes.boxes[rows].T, actions[rows])
-        same_key = np.zeros_like(rows)  # all people of an image are compared with each other
-        return hash_order(scenes.image_of_box[rows], same_key, person_hashes, scenes.hashes)
+        triplet_hashes = row_hashes(scenes.interaction, *self._corners(every_triplet).T)
+        hash_of_actions = np.zeros(len(scenes.boxes), dtype=np.uint64)  # by box: the sum over the person's triplets
+        np.add.at(hash_of_actions, scenes.subject, triplet_hashes)
+        people, _ = self.people
+        person_hashes = row_hashes(*scenes.boxes[people].T, hash_of_actions[people])
+        same_key = np.zeros_like(people)  # all people of an image are compared with each other
+        return hash_order(scenes.image_of_box[people], same_key, person_hashes, scenes.hashes)
 
     @cached_property
-    def order_of_boxes(self) -> int:
+    def box_order_hash(self) -> int:
         """One number that identifies the order in which images list different boxes of the same label. Signatures of
         box metrics state it, since of several boxes that a detection overlaps equally the first is matched."""
         scenes = self.scenes
@@ -194,9 +200,10 @@ class GroundTruth:
         image = np.repeat(np.arange(len(scenes.image_ids)), scenes.image_label_count)
         unclear = scenes.image_label < 0  # an ambiguous class c is stored as ~c
         stated = image * classes + np.where(unclear, ~scenes.image_label, scenes.image_label)
-        derived = (scenes.caveats & caveats.mask([caveats.DERIVED_LABELS]) > 0)[scenes.image_of_hoi]
-        labelled_here = (scenes.image_of_hoi * classes + scenes.interaction)[derived & (scenes.interaction >= 0)]
-        return distinct(np.concatenate([stated[~unclear], labelled_here])), distinct(stated[unclear])
+        without_labels = scenes.caveats & caveats.mask([caveats.DERIVED_LABELS]) > 0  # [N] images
+        gives_label = without_labels[scenes.image_of_hoi] & (scenes.interaction >= 0)  # [T] triplets
+        derived = (scenes.image_of_hoi * classes + scenes.interaction)[gives_label]
+        return distinct(np.concatenate([stated[~unclear], derived])), distinct(stated[unclear])
 
     def rows_of(self, image_ids: Sequence[str]) -> Ints:
         """Return the rows in `scenes` of images given by id. Raises `DataError` for an image that is not there."""
@@ -205,28 +212,28 @@ class GroundTruth:
         except KeyError as error:
             raise DataError(f"image {error.args[0]!r} is not in the ground truth", field="image_id") from None
 
-    def unseen(self, protocol: Protocol, seen_ids: Iterable[str]) -> tuple[list[str], Ints, Ints]:
+    def find_unseen(self, protocol: Protocol, seen_ids: Iterable[str]) -> tuple[list[str], Ints, Ints]:
         """Return the ids of the images that are not among `seen_ids`, and two columns about the triplets that a
         protocol counts in them: the image of each, as an index into these ids, and its row in `scenes`."""
         ids_to_skip = set(seen_ids)
-        unseen = np.array([image_id not in ids_to_skip for image_id in self.position], dtype=bool)
-        rows = np.flatnonzero(self.counted_triplets(protocol) & unseen[self.scenes.image_of_hoi])
-        image_ids = [self.scenes.image_ids[image] for image in np.flatnonzero(unseen).tolist()]
-        index_in_ids = np.cumsum(unseen) - 1  # by image: how many unseen images come before it
+        is_unseen = np.array([image_id not in ids_to_skip for image_id in self.position], dtype=bool)
+        rows = np.flatnonzero(self.counted_triplets(protocol) & is_unseen[self.scenes.image_of_hoi])
+        image_ids = [self.scenes.image_ids[image] for image in np.flatnonzero(is_unseen).tolist()]
+        index_in_ids = np.cumsum(is_unseen) - 1  # by image: how many unseen images come before it
         return image_ids, index_in_ids[self.scenes.image_of_hoi[rows]], rows
 
     def index_by_class(self, images: Ints) -> TripletIndex:
         """Return an index that finds the triplets of some images by image (its position in `images`) and class."""
-        image, rows = self._triplets_of(images)
+        image, rows = self._list_triplets(images)
         return TripletIndex(image, rows, self.scenes.interaction[rows], len(self.vocabulary.interactions))
 
     def index_by_person(self, images: Ints) -> TripletIndex:
         """Return an index that finds the triplets of some images by person (the row of the subject's box) and class."""
-        _, rows = self._triplets_of(images)
+        _, rows = self._list_triplets(images)
         subject, interaction = self.scenes.subject[rows], self.scenes.interaction[rows]
         return TripletIndex(subject, rows, interaction, len(self.vocabulary.interactions))
 
-    def _triplets_of(self, images: Ints) -> tuple[Ints, Ints]:
+    def _list_triplets(self, images: Ints) -> tuple[Ints, Ints]:
         """Return two columns about all triplets of some images (rows of `scenes`): the image of each, as a position in
         `images`, and the triplet's row."""
         start = self.scenes.hoi_start
@@ -238,16 +245,16 @@ class GroundTruth:
         image-level label of the image names it (HICO-DET's Known Object setting)."""
         return starts_of(self.scenes.known_count)
 
-    def knows(self, images: Ints, image: Ints, label: Ints) -> Bools:
-        """Return a mask of the M predictions whose object is named by an image-level label of their image. images: the
-        images of a batch, as rows of `scenes`; image, label [M]: of each prediction the image, as a position in
-        `images`, and the object's label."""
-        start = self._known_start  # where the known objects of each image begin in `scenes.known`
-        owner, entry = expand_runs(start[images], start[images + 1] - start[images])
-        known_labels = np.zeros((len(images), len(self.vocabulary.objects)), dtype=bool)
-        known_labels[owner, self.scenes.known[entry]] = True
-        is_known: Bools = known_labels[image, label]
-        return is_known
+    def are_known_objects(self, images: Ints, image: Ints, label: Ints) -> Bools:
+        """Return a mask of the M predictions whose object is known: an image-level label of their image names it.
+        images: the images of a batch, as rows of `scenes`; image, label [M]: of each prediction the image, as a
+        position in `images`, and the object's label."""
+        start = self._known_start
+        position, entry = expand_runs(start[images], start[images + 1] - start[images])
+        is_known = np.zeros((len(images), len(self.vocabulary.objects)), dtype=bool)  # of each image, each label
+        is_known[position, self.scenes.known[entry]] = True
+        of_predictions: Bools = is_known[image, label]
+        return of_predictions
 
     @cached_property
     def kinds(self) -> Ints:
@@ -319,12 +326,15 @@ class GroundTruth:
     def present_boxes(self, protocol: Protocol) -> Bools:
         """Return a mask of the B boxes that a protocol uses: all but those that belong only to triplets which it does
         not count. A box without any triplet is used."""
-        in_counted, in_dropped = (np.zeros(len(self.scenes.boxes), dtype=bool) for _ in range(2))
         counted = self.counted_triplets(protocol.matching)
-        for triplets, in_triplets in ((counted, in_counted), (~counted, in_dropped)):
-            in_triplets[self.scenes.subject[triplets]] = True
-            in_triplets[self.scenes.object[triplets]] = True
-        return in_counted | ~in_dropped
+        return self._boxes_in(counted) | ~self._boxes_in(~counted)
+
+    def _boxes_in(self, triplets: Bools) -> Bools:
+        """Return a mask of the B boxes that are the subject or object of one of the triplets in a mask [T]."""
+        is_used = np.zeros(len(self.scenes.boxes), dtype=bool)
+        is_used[self.scenes.subject[triplets]] = True
+        is_used[self.scenes.object[triplets]] = True
+        return is_used
 
     @_cache_columns
     def annotated_images(self, protocol: Protocol) -> Bools:
@@ -334,5 +344,5 @@ class GroundTruth:
             return np.ones(len(self.scenes.image_ids), dtype=bool)
         if protocol.images == "boxes":
             return np.diff(self.scenes.box_start) > 0
-        # `counted_before` at an image's first triplet and at the next image's: an image with triplets has a difference
-        return np.diff(self.counted_before(protocol.matching)[self.scenes.hoi_start]) > 0
+        counted_before = self.counted_before(protocol.matching)[self.scenes.hoi_start]  # in all images before each one
+        return np.diff(counted_before) > 0  # whether the image itself has some

@@ -61,10 +61,10 @@ class MatchWriter:
         masks = (truth_caveats | (batch.predictions.caveats & caveats.PREDICTIONS)).tolist()
         hashes = self._truth.scenes.hashes[batch.image].tolist()
         # for each protocol, hashes of the order of images' annotations
-        orders = [self._truth.orders(protocol)[batch.image].tolist() for protocol in self._protocols]
+        orders = [self._truth.order_hashes(protocol)[batch.image].tolist() for protocol in self._protocols]
         # If the user allows triplets without a class, the records of each image count them: whether they are most of
         # all can only be told from all images together, which may come from several runs of `match`.
-        classless = self._truth.classless[batch.image].tolist() if self._states_classless else None
+        classless = self._truth.classless_counts[batch.image].tolist() if self._states_classless else None
         joined: list[bytes] = []
         bounds = pairwise(batch.predictions.box_start.tolist())
         for image, (image_id, (start, end)) in enumerate(zip(batch.predictions.image_ids, bounds, strict=True)):
@@ -107,7 +107,7 @@ class MatchWriter:
             for code, gt, iou_subject, iou_object in matched
         )
         if protocol.person_first:
-            people = batch.found_people(protocol)
+            people = batch.find_people(protocol)
             first_box = self._truth.scenes.box_start[batch.image_of_hoi]
             person = _numbers(np.where(people < 0, -1, people - first_box), missing=True)
             ends = _texts(b'%b,"person":%b}' % (end[:-1], number) for end, number in zip(ends, person, strict=True))
@@ -168,7 +168,7 @@ def _first_keys_maker(
         shared_keys["dataset"] = vocabulary.signed
     uncounted = UNCOUNTED if filters.allow_uncounted else {}  # that most triplets may have no class
     shared_keys["settings"] = {**uncounted, **filters.signature(), **protocol.settings()}
-    shared_keys |= {"gt_digest": digest_of(truth.total), "gt_images": len(truth.scenes.image_ids)}
+    shared_keys |= {"gt_digest": digest_of(truth.hash_sum), "gt_images": len(truth.scenes.image_ids)}
     if partial:
         shared_keys["partial"] = True
     relevant_caveats = protocol.depends_on

@@ -121,14 +121,14 @@ class MatchedView:
         which knows the images or triplets of its part of the data. Raises `UsageError` if it knows only its name."""
         tally = self.tally
         check_part(protocol)
-        image_ids, image, missed = truth.unseen(protocol, tally.listed.image_ids)
+        image_ids, image, missed = truth.find_unseen(protocol, tally.listed.image_ids)
         tally.caveats |= truth.caveats
         # An order is a hash of the order of annotations, summed over images in 64 bits. Only records that know theirs,
         # and have the same as `truth`, take on that of all its images.
-        orders_of_records = truth.orders(protocol)[truth.rows_of(tally.listed.image_ids)]
+        orders_of_records = truth.order_hashes(protocol)[truth.rows_of(tally.listed.image_ids)]
         if total_of(orders_of_records) == tally.orders[protocol.key] % (1 << 64):
-            tally.orders[protocol.key] = truth.order(protocol)
-        tally.truth_total = truth.total
+            tally.orders[protocol.key] = truth.order_hash(protocol)
+        tally.truth_total = truth.hash_sum
         tally.uncounted = truth.uncounted
         tally.add_annotated(protocol.key, image_ids, image, truth.scenes.interaction[missed])
 
@@ -230,7 +230,7 @@ def _check_annotations(record: Record, truth: GroundTruth, protocol: Protocol, l
     if int(truth.scenes.hashes[image]) != int(record["gt_hash"], 16):
         text = f"was matched with other annotations of {image_id!r} than those in {truth.name}; match again"
         raise DataError(text, place=line.place, field="gt_hash", code="mixed")
-    if "gt_order" in record and int(truth.orders(protocol)[image]) != int(record["gt_order"], 16):
+    if "gt_order" in record and int(truth.order_hashes(protocol)[image]) != int(record["gt_order"], 16):
         text = f"was matched with annotations of {image_id!r} in another order than those in {truth.name}"
         raise DataError(f"{text}; match again", place=line.place, field="gt_order", code="mixed")
 

@@ -126,7 +126,7 @@ class Batch(Pairing):
         if protocol.images != "all":
             drop(~self.truth.annotated_images(protocol)[self.image_of_hoi], "unannotated_image")
         if protocol.known_object:
-            label_known = self.truth.knows(self.image, scenes.image_of_hoi, scenes.labels[scenes.object])
+            label_known = self.truth.are_known_objects(self.image, scenes.image_of_hoi, scenes.labels[scenes.object])
             drop(~label_known, "object_not_known")
         if protocol.person_subject:  # the last, as the diagnosis types predictions that only their subject rules out
             drop(~are_subjects(scenes.labels[scenes.subject], vocabulary), "subject_not_person")
@@ -141,12 +141,12 @@ class Batch(Pairing):
         return self._filtered[count]
 
     def _survivors(self, among: Bools, nms: PairNms, *, few: bool) -> Bools:
-        """Return a mask [T] in which the predictions of `among` [T] that pair NMS removes are false.
+        """Return a mask [T] of the predictions that pair NMS keeps. It says nothing about those outside `among` [T].
 
         A triplet is removed only because of a better-scored one of the same labels and verb. So it does not matter for
         the others whether whole verbs, or the worst of an image, were dropped before, and one result on all predictions
-        serves every protocol. few: a cap left few predictions, whose NMS alone is faster unless that is there already.
-        """
+        serves every protocol. few: whether a cap left few predictions; NMS on these alone is faster, unless the result
+        on all predictions is there already."""
         if few and nms not in self._filtered:
             return pair_nms(self.predictions, among, **nms._asdict())
         if nms not in self._filtered:
@@ -155,22 +155,26 @@ class Batch(Pairing):
         return self._filtered[nms]
 
     def _match_all(self, protocol: Protocol, filters: Filters) -> Outcomes:
-        """Return the outcomes by a protocol's rules and threshold on all images, even if it is a view on a part."""
+        """Return the outcomes by a protocol's rules and threshold on all images, also if the protocol is a view on a
+        part of the data."""
         if protocol.whole_image:
             return self._match_labels(self.drop_reasons(protocol, filters))
         if protocol.every_overlap or protocol.first_free:
             return self._match_all_overlaps(protocol, self.drop_reasons(protocol, filters))
         best = self._threshold_free_outcomes(protocol.matching, filters)
-        code, enough = best.code.copy(), reaches(protocol, np.minimum(best.iou_subject, best.iou_object))
-        code[best.row[self._best_claims(best.row, best.truth, enough)]] = TRUE_POSITIVE
+        enough = reaches(protocol, np.minimum(best.iou_subject, best.iou_object))
+        claims = self._best_claims(best.row, best.truth, enough)  # the best prediction of each triplet found
+        code = best.code.copy()
+        code[best.row[claims]] = TRUE_POSITIVE
         return replace(best, code=code, enough=enough)
 
     def _threshold_free_outcomes(self, protocol: Protocol, filters: Filters) -> Outcomes:
         """Return the part of the outcomes that does not depend on the threshold, so that several thresholds share it:
-        why predictions do not count, and the triplet that each other one overlaps most. In it all predictions that
-        count are false positives, and `enough` is false everywhere."""
+        why predictions do not count, and the triplet that each other prediction overlaps most. All predictions that
+        count are still false positives, and `enough` is false everywhere."""
         if (protocol, filters) not in self._threshold_free:
-            code, best = self.drop_reasons(protocol, filters), self._best_candidates(protocol)
+            code = self.drop_reasons(protocol, filters)
+            best = self._best_candidates(protocol)
             remaining = code == FALSE_POSITIVE
             code[remaining] = best.code[remaining]
             self._threshold_free[protocol, filters] = best.replace_codes(code, remaining[best.row])
@@ -185,8 +189,8 @@ class Batch(Pairing):
         key = protocol.iou_key, flags
         if key not in self._best_by_boxes:
             code = np.full(len(self.predictions.score), FALSE_POSITIVE, dtype=np.uint8)
-            # `_blocks` writes the codes of ignored people into `code`
-            candidates = _join_candidates([_keep_largest(block) for block in self._blocks(protocol, code)])
+            # `_candidate_blocks` writes the codes of ignored people into `code`
+            candidates = _join_candidates([_keep_largest(block) for block in self._candidate_blocks(protocol, code)])
             none_enough = np.zeros(len(candidates.row), dtype=bool)
             # candidates: columns row, truth, iou_subject and iou_object, as those of outcomes
             self._best_by_boxes[key] = Outcomes(code, *candidates, enough=none_enough)
@@ -199,47 +203,49 @@ class Batch(Pairing):
         already a true positive or not. So a prediction is a true positive exactly if it is the best-scored one for some
         triplet. `Protocol.first_free`: see `_first_free_claims`. A true positive belongs to the triplet that it takes.
         code [T]: from `drop_reasons`; true positives are marked in it."""
-        row, truth, iou_subject, iou_object = _join_candidates(list(self._blocks(protocol, code)))
+        row, truth, iou_subject, iou_object = _join_candidates(list(self._candidate_blocks(protocol, code)))
         overlap = np.minimum(iou_subject, iou_object)
         enough = reaches(protocol, overlap)
         find_claims = self._first_free_claims if protocol.first_free else self._best_claims
-        taken = find_claims(row, truth, enough)
+        taken = find_claims(row, truth, enough)  # the pairs in which a prediction takes a triplet
         code[row[taken]] = TRUE_POSITIVE
         overlap[taken] += 1.0  # an IoU is at most 1: a triplet that the prediction takes comes before all others
         best = first_largest(row, overlap)
         return Outcomes(code, row[best], truth[best], iou_subject[best], iou_object[best], enough[best])
 
     def _best_claims(self, row: Ints, truth: Ints, enough: Bools) -> Ints:
-        """Return, for each ground-truth triplet that some prediction overlaps enough, the best-scored of these, the
-        first in the input of equal scores, as positions in the arguments.
+        """Return the pairs in which a prediction takes a triplet, as positions in the arguments: for each ground-truth
+        triplet that some prediction overlaps enough, the best-scored of these, the first in the input of equal scores.
 
         row, truth, enough [K]: K pairs of a prediction and a triplet, by prediction, and whether they overlap enough.
         """
         claims = np.flatnonzero(enough)
         claims = claims[np.argsort(truth[claims], kind="stable")]
-        return claims[first_largest(truth[claims], self.predictions.score[row[claims]])]
+        scores = self.predictions.score[row[claims]]
+        return claims[first_largest(truth[claims], scores)]
 
     def _first_free_claims(self, row: Ints, truth: Ints, enough: Bools) -> Ints:
         """Return the pairs in which a prediction takes a triplet, as positions in the arguments: by descending score,
         each prediction of a class in an image takes the first triplet that it overlaps enough and that is free.
 
-        row, truth, enough [K]: as in `_best_claims`; the triplets of a prediction in the annotations' order. The
-        predictions of the same rank in different images and classes compete for nothing, so they take together."""
+        row, truth, enough [K]: as in `_best_claims`; the triplets of a prediction in the annotations' order."""
         claims = np.flatnonzero(enough)
         claimants = distinct(row[claims])
-        class_of_image = self.predictions.image_of_hoi[claimants] * len(self.truth.vocabulary.interactions)
-        class_of_image += self.predictions.interaction[claimants]
-        rank = ranks_in_groups(class_of_image, self.predictions.score[claimants])
+        # one number for each (image, class)
+        competition = self.predictions.image_of_hoi[claimants] * len(self.truth.vocabulary.interactions)
+        competition += self.predictions.interaction[claimants]
+        rank = ranks_in_groups(competition, self.predictions.score[claimants])
         rank_of_claim = rank[np.searchsorted(claimants, row[claims])]
         by_rank = np.argsort(rank_of_claim, kind="stable")
         is_taken = np.zeros(len(self.truth.scenes.interaction), dtype=bool)
-        taken = [np.zeros(0, dtype=np.int64)]
-        for of_rank in np.split(claims[by_rank], run_starts(rank_of_claim[by_rank])[1:]):
-            free = of_rank[~is_taken[truth[of_rank]]]
-            first = free[run_starts(row[free])]
+        pairs_taken = [np.zeros(0, dtype=np.int64)]
+        # predictions of the same rank are of different images or classes: they compete for nothing, so take together
+        for claims_of_rank in np.split(claims[by_rank], run_starts(rank_of_claim[by_rank])[1:]):
+            free = claims_of_rank[~is_taken[truth[claims_of_rank]]]
+            first = free[run_starts(row[free])]  # of each prediction
             is_taken[truth[first]] = True
-            taken.append(first)
-        return np.concatenate(taken)
+            pairs_taken.append(first)
+        return np.concatenate(pairs_taken)
 
     def _match_labels(self, code: NDArray[np.uint8]) -> Outcomes:
         """Return the outcomes by image-level labels, without regard to boxes. Of the predictions of a class in an image
@@ -260,8 +266,9 @@ class Batch(Pairing):
         code[best_rows[is_ambiguous]] = OUTCOME_CODES["unannotated_image"]
         code[best_rows[is_positive]] = TRUE_POSITIVE
         # no prediction belongs to a triplet, as boxes are not looked at
-        none, no_overlaps, nowhere = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=bool)
-        return Outcomes(code, row=none, truth=none, iou_subject=no_overlaps, iou_object=no_overlaps, enough=nowhere)
+        none = np.zeros(0, dtype=np.int64)
+        no_iou = np.zeros(0)
+        return Outcomes(code, none, none, iou_subject=no_iou, iou_object=no_iou, enough=np.zeros(0, dtype=bool))
 
     def check_serves(self, protocol: Protocol) -> None:
         """Raise `DataError` if a caveat of the predictions rules the protocol out (as scores of whole images)."""
@@ -305,7 +312,10 @@ def match_all(batch: Batch, protocols: Sequence[Protocol], filters: Filters) -> 
 
 def _join_candidates(blocks: Sequence[Candidates]) -> Candidates:
     """Return the candidates of all blocks, of which there is at least one, in one."""
-    return blocks[0] if len(blocks) == 1 else Candidates(*map(np.concatenate, zip(*blocks, strict=True)))
+    if len(blocks) == 1:
+        return blocks[0]
+    columns = zip(*blocks, strict=True)
+    return Candidates(*map(np.concatenate, columns))
 
 
 def _keep_largest(candidates: Candidates) -> Candidates:

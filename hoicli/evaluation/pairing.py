@@ -73,18 +73,22 @@ class Pairing:
         self.image_of_hoi: Ints = self.image[predictions.image_of_hoi]
         """[T] the row in the ground truth of each prediction's image."""
         # the label of each box as matching compares it: all labels of subjects count as one
-        self._kinds, self._truth_kinds = box_kinds(predictions.labels, truth.vocabulary), truth.kinds
+        self._kinds = box_kinds(predictions.labels, truth.vocabulary)
+        self._truth_kinds = truth.kinds
         self._triplets_by_class = truth.index_by_class(self.image)
-        rows, first, count = self._triplets_by_class.find(predictions.image_of_hoi, predictions.interaction)
+        rows, start, count = self._triplets_by_class.find(predictions.image_of_hoi, predictions.interaction)
         check_pairs(count, predictions.image_of_hoi[rows], predictions.image_ids, "triplets of one class")
-        self._found_by_block = [(rows[block], first[block], count[block]) for block in blocks_of(count)]
+        # of each block of predictions, what `join_rows` takes
+        self._found_by_block = [(rows[block], start[block], count[block]) for block in blocks_of(count)]
         self._people: dict[object, tuple[Ints, Floats]] = {}  # results of `best_people` by `Protocol.iou_key`
 
-    def _blocks(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
-        """Return the ground-truth triplets that each counted prediction may match, in blocks of bounded size, at least
-        one. code [T]: 0 for each prediction that counts. A person-first protocol (V-COCO's official ones) also sets the
-        code of predictions whose person nobody annotated."""
-        return (self._person_candidates if protocol.person_first else self._class_candidates)(protocol, code)
+    def _candidate_blocks(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
+        """Return every pair of a prediction that counts and a ground-truth triplet that it may match, in blocks of
+        bounded size, at least one. code [T]: 0 for each prediction that counts. While the blocks of a person-first
+        protocol (V-COCO's official ones) are read, the code of predictions whose person nobody annotated is set."""
+        if protocol.person_first:
+            return self._person_candidates(protocol, code)
+        return self._class_candidates(protocol, code)
 
     def overlapping_pairs(self, protocol: Protocol) -> tuple[Ints, Ints]:
         """Return every pair of a prediction and a ground-truth triplet of its class whose boxes have the same labels
@@ -92,7 +96,7 @@ class Pairing:
         in matching, a prediction may have several triplets, and a triplet several predictions."""
         all_count = np.zeros(len(self.predictions.score), dtype=np.uint8)
         overlapping = []
-        for row, truth, iou_subject, iou_object in self._blocks(protocol, all_count):
+        for row, truth, iou_subject, iou_object in self._candidate_blocks(protocol, all_count):
             enough = reaches(protocol, np.minimum(iou_subject, iou_object))
             overlapping.append((row[enough], truth[enough]))
         row, truth = map(np.concatenate, zip(*overlapping, strict=True))
@@ -104,9 +108,9 @@ class Pairing:
         """Yield, block by block, the candidates of each prediction that counts (code [T] is 0): all ground-truth
         triplets of its class in its image, with the IoU of their subjects and of their objects."""
         predictions, annotated = self.predictions, self.truth.scenes
-        for rows, first, count in self._found_by_block:
+        for rows, start, count in self._found_by_block:
             counts = code[rows] == 0
-            row, truth = self._triplets_by_class.join_rows(rows[counts], first[counts], count[counts])
+            row, truth = self._triplets_by_class.join_rows(rows[counts], start[counts], count[counts])
             box, truth_box = predictions.subject[row], annotated.subject[truth]
             iou_subject = self._comparable_iou(protocol, box, truth_box, self._kinds, self._truth_kinds)
             if protocol.same_subject:
@@ -145,29 +149,30 @@ class Pairing:
             code[ignored & (code == 0)] = OUTCOME_CODES["ignored_person"]
         counted = np.flatnonzero(code == 0)
         triplets_by_person = self.truth.index_by_person(self.image)
-        positions, first, count = triplets_by_person.find(person[counted], predictions.interaction[counted])
+        positions, start, count = triplets_by_person.find(person[counted], predictions.interaction[counted])
         with_triplets = counted[positions]
         _, is_agent = class_columns(self.truth.vocabulary)  # whether a class is an action itself, not one of its roles
         for block in blocks_of(count):
-            row, truth = triplets_by_person.join_rows(with_triplets[block], first[block], count[block])
+            row, truth = triplets_by_person.join_rows(with_triplets[block], start[block], count[block])
             box, truth_box = predictions.object[row], annotated.object[truth]
             iou_object = np.zeros(len(row))
             both = (box >= 0) & (truth_box >= 0)
             iou_object[both] = self.iou_of(protocol, box[both], truth_box[both])
-            # Where no object is annotated, a right object counts as an IoU of 1: none, or for some classes any.
+            # Where no object is annotated, no predicted object is right (IoU 1), or for some classes any object.
+            any_is_right = protocol.any_object_when_none | is_agent[predictions.interaction[row]]
+            is_right = any_is_right | self.empty_object[row]
             no_truth_object = truth_box < 0
-            any_will_do = protocol.any_object_when_none | is_agent[predictions.interaction[row]]
-            iou_object[no_truth_object] = (any_will_do | self.empty_object[row])[no_truth_object]
+            iou_object[no_truth_object] = is_right[no_truth_object]
             yield Candidates(row, truth, iou_person[row], iou_object)
 
     @cached_property
     def empty_object(self) -> Bools:
         """A mask of the T predictions without an object: it is null, or a box of zeros as in official V-COCO dumps."""
-        absent = self.predictions.object < 0
+        is_null = self.predictions.object < 0
         if not len(self.predictions.boxes):
-            return absent
-        zeros: Bools = (self.predictions.boxes == 0).all(axis=1)
-        return absent | zeros[self.predictions.object]
+            return is_null
+        is_zeros: Bools = (self.predictions.boxes == 0).all(axis=1)  # [boxes]
+        return is_null | is_zeros[self.predictions.object]  # (-1 looks at the last box, which changes nothing)
 
     def best_people(self, protocol: Protocol) -> tuple[Ints, Floats]:
         """Return two columns about the annotated person that each prediction's subject overlaps most, the first of
@@ -179,15 +184,17 @@ class Pairing:
             image = self.image[self.predictions.image_of_box[subjects]]
             count = starts[image + 1] - starts[image]
             check_pairs(count, self.predictions.image_of_box[subjects], self.predictions.image_ids, "people")
-            person, largest = np.full(len(subjects), -1, dtype=np.int64), np.zeros(len(subjects))
-            for row, number in counterparts(starts[image], count):
+            best_person = np.full(len(subjects), -1, dtype=np.int64)
+            largest_overlap = np.zeros(len(subjects))
+            for row, number in iterate_pairs(starts[image], count):  # each subject with each person of its image
                 overlap = self.iou_of(protocol, subjects[row], people[number])
                 best = first_largest(row, overlap)
-                person[row[best]], largest[row[best]] = people[number[best]], overlap[best]
-            self._people[protocol.iou_key] = person[index_of_subject], largest[index_of_subject]
+                best_person[row[best]] = people[number[best]]
+                largest_overlap[row[best]] = overlap[best]
+            self._people[protocol.iou_key] = best_person[index_of_subject], largest_overlap[index_of_subject]
         return self._people[protocol.iou_key]
 
-    def found_people(self, protocol: Protocol) -> Ints:
+    def find_people(self, protocol: Protocol) -> Ints:
         """Return [T] the box of the annotated person that each prediction's subject overlaps most, -1 where that
         overlap is below the protocol's threshold."""
         person, overlap = self.best_people(protocol)
@@ -196,22 +203,22 @@ class Pairing:
     def iou_of(self, protocol: Protocol, box: Ints, truth_box: Ints) -> Floats:
         """Return [M] the IoU, as the protocol measures it, of each predicted box with the ground-truth box beside it.
         box, truth_box [M]: indices of predicted and of ground-truth boxes, none missing."""
-        first = take_columns(self.predictions.boxes, box)
+        boxes = take_columns(self.predictions.boxes, box)
         # some records say that x2, y2 are the last pixels of their boxes, which some protocols shift
         if protocol.last_pixel_shift != NO_SHIFT and self.predictions.every_caveat & _LAST_PIXELS:
-            marked = (self.predictions.caveats & _LAST_PIXELS)[self.predictions.image_of_box[box]] > 0
-            first = first + marked * np.array(protocol.last_pixel_shift)[:, np.newaxis]
-        return protocol_iou(protocol, first, take_columns(self.truth.scenes.boxes, truth_box))
+            is_marked = (self.predictions.caveats & _LAST_PIXELS)[self.predictions.image_of_box[box]] > 0
+            boxes = boxes + is_marked * np.array(protocol.last_pixel_shift)[:, np.newaxis]
+        return protocol_iou(protocol, boxes, take_columns(self.truth.scenes.boxes, truth_box))
 
     def matched_boxes(self, protocol: Protocol, *, any_label: bool = False) -> tuple[Ints, Ints]:
         """Return every pair of a predicted and a ground-truth box of one image that have the same label and overlap
-        enough: two columns of box indices, sorted by the predicted box, then by the other. any_label: also pairs of
-        different labels, which a person-first protocol always takes."""
+        enough: two columns of box indices, sorted by the predicted box, then by the other. any_label: whether pairs of
+        different labels are returned, too; a person-first protocol always takes them."""
         image, start = self.image[self.predictions.image_of_box], self.truth.scenes.box_start
         count = start[image + 1] - start[image]
         check_pairs(count, self.predictions.image_of_box, self.predictions.image_ids, "boxes")
         matches = []
-        for box, truth_box in counterparts(start[image], count):
+        for box, truth_box in iterate_pairs(start[image], count):
             if not any_label:
                 box, truth_box = self._keep_same_label(protocol, box, truth_box)
             enough = self.meets(protocol, box, truth_box)
@@ -224,9 +231,9 @@ class Pairing:
         return reaches(protocol, self.iou_of(protocol, box, truth_box))
 
     def _keep_same_label(self, protocol: Protocol, box: Ints, truth_box: Ints) -> tuple[Ints, Ints]:
-        """Return those of the given pairs of predicted and ground-truth boxes that the protocol may match: pairs of the
-        same label (all labels of subjects count as one; a predicted box without a label fits any), with a ground-truth
-        box that the protocol uses. Protocols that compare no labels (person-first, or of pairs only) take all."""
+        """Return only the pairs of a predicted and a ground-truth box that the protocol may match: those of the same
+        label (all labels of subjects count as one; a predicted box without a label fits any) whose ground-truth box the
+        protocol uses. Protocols that compare no labels (person-first, or of pairs only) keep all pairs."""
         if protocol.person_first or protocol.pairs_only:
             return box, truth_box
         label = self._kinds[box]
@@ -252,12 +259,12 @@ def reaches(protocol: Protocol, overlap: Floats) -> Bools:
     return enough
 
 
-def protocol_iou(protocol: Protocol, first: Floats, second: Floats) -> Floats:
-    """Return [M] the IoU of each predicted box with the ground-truth box beside it, as the protocol shifts and measures
-    it."""
+def protocol_iou(protocol: Protocol, boxes: Floats, truth_boxes: Floats) -> Floats:
+    """Return [M] the IoU of each predicted box with the ground-truth box beside it, shifted and measured as the
+    protocol says. boxes, truth_boxes [4, M]: their corners."""
     return iou(
-        first + np.array(protocol.prediction_shift)[:, np.newaxis],
-        second + np.array(protocol.truth_shift)[:, np.newaxis],
+        boxes + np.array(protocol.prediction_shift)[:, np.newaxis],
+        truth_boxes + np.array(protocol.truth_shift)[:, np.newaxis],
         inclusive=protocol.inclusive,
         touching_overlap=protocol.touching_overlap,
         inclusive_overlap=protocol.inclusive_overlap,
@@ -285,24 +292,25 @@ def blocks_of(count: Ints) -> list[slice]:
     """Return slices that cut M rows into blocks of consecutive rows, at least one. The pairs of a block are compared at
     once, so a block has at most PAIRS_AT_ONCE of them, which bounds memory; a row that alone has more is a block of its
     own. count [M]: with how many things each row is to be compared."""
-    total = np.cumsum(count)
-    if not len(total) or total[-1] <= PAIRS_AT_ONCE:
+    pairs_up_to = np.cumsum(count)  # by row: the pairs of this row and of those before it
+    if not len(count) or pairs_up_to[-1] <= PAIRS_AT_ONCE:
         return [slice(0, len(count))]
     bounds = [0]
     while bounds[-1] < len(count):
-        done = total[bounds[-1] - 1] if bounds[-1] else 0
-        bounds.append(max(int(np.searchsorted(total, done + PAIRS_AT_ONCE, side="right")), bounds[-1] + 1))
+        pairs_before = pairs_up_to[bounds[-1] - 1] if bounds[-1] else 0
+        end = int(np.searchsorted(pairs_up_to, pairs_before + PAIRS_AT_ONCE, side="right"))
+        bounds.append(max(end, bounds[-1] + 1))
     return [slice(start, end) for start, end in pairwise(bounds)]
 
 
-def counterparts(start: Ints, count: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield every pair of a row r and one of the numbers start[r], start[r] + 1, ..., of which it has count[r], as two
-    columns. The numbers are most often the annotated boxes of the row's image. The pairs come in blocks that fit into
-    memory, at least one block."""
+def iterate_pairs(start: Ints, count: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield every pair of a row r and one of its count[r] numbers, start[r], start[r] + 1, ..., as two columns. The
+    numbers are most often the annotated boxes of the row's image. The pairs come in blocks that fit into memory, at
+    least one block."""
     for block in blocks_of(count):
-        row, counterpart = expand_runs(start[block], count[block])
+        row, number = expand_runs(start[block], count[block])
         row += block.start
-        yield row, counterpart
+        yield row, number
 
 
 def first_largest(group: Ints, value: Floats | Ints) -> Ints:
@@ -311,6 +319,7 @@ def first_largest(group: Ints, value: Floats | Ints) -> Ints:
     starts = run_starts(group)
     if len(starts) == 0:
         return starts
-    largest = np.maximum.reduceat(value, starts)
-    positions = np.flatnonzero(value == np.repeat(largest, np.diff(starts, append=len(group))))
+    largest = np.maximum.reduceat(value, starts)  # of each group
+    sizes = np.diff(starts, append=len(group))
+    positions = np.flatnonzero(value == np.repeat(largest, sizes))
     return positions[run_starts(group[positions])]

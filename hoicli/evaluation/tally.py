@@ -109,7 +109,7 @@ class Tally:
         self.caveats = 0
         """The mask of the caveats of these images' records or match records."""
         self.truth_total: int | None = None
-        """The sum of the hashes of the ground truth (`GroundTruth.total`), None as long as it is not known."""
+        """The sum of the hashes of the ground truth (`GroundTruth.hash_sum`), None as long as it is not known."""
         self.orders: dict[str, int] = {}
         """`GroundTruth.order` of each protocol, by its key, once the ground truth is known."""
         self.objects = self.unlabelled = 0
@@ -148,8 +148,8 @@ class Tally:
     def add_truth(self, truth: GroundTruth) -> None:
         """Add the whole ground truth, also of images without predictions, which is then missed."""
         self.caveats |= truth.caveats
-        self.truth_total = truth.total
-        self.orders = {protocol.key: truth.order(protocol) for protocol in self._protocols}
+        self.truth_total = truth.hash_sum
+        self.orders = {protocol.key: truth.order_hash(protocol) for protocol in self._protocols}
         self.uncounted |= truth.uncounted
         for protocol in self._protocols:
             if not protocol.mean_of:

@@ -17,8 +17,8 @@ from hoicli.evaluation.pairing import (
     FALSE_POSITIVE,
     TRUE_POSITIVE,
     check_pairs,
-    counterparts,
     first_largest,
+    iterate_pairs,
     protocol_iou,
     reaches,
 )
@@ -95,7 +95,7 @@ class AnnotatedPairs:
         truth, protocol = self.ground_truth.scenes, self.protocol
         kinds = box_kinds(scenes.labels, self.ground_truth.vocabulary)  # the label by which each box is compared
         blocks = []
-        for row, true_pair in counterparts(self.start[image], count):
+        for row, true_pair in iterate_pairs(self.start[image], count):
             if person is None:  # both boxes must have the labels of the annotated ones
                 fits = kinds[subject[row]] == self.ground_truth.kinds[self.subject[true_pair]]
                 fits &= kinds[object_[row]] == self.ground_truth.kinds[self.object[true_pair]]
@@ -147,7 +147,7 @@ class InteractingPairs:
         count = self._start[image + 1] - self._start[image]
         check_pairs(count, image, self._image_ids, "pairs")
         true_pairs = np.full(len(image), -1, dtype=np.int64)
-        for row, true_pair in counterparts(self._start[image], count):
+        for row, true_pair in iterate_pairs(self._start[image], count):
             overlap = np.minimum(
                 self._overlap(pairs.boxes[pairs.subject[row]], self._subject[true_pair]),
                 self._overlap(pairs.boxes[pairs.object[row]], self._object[true_pair]),
@@ -199,7 +199,7 @@ class LocalisedPairs:
         """Return [M] whether each of these pairs matches an annotated pair that has this interaction."""
         is_annotated = np.zeros(len(pair), dtype=bool)
         classes = len(self._annotated.ground_truth.vocabulary.interactions)
-        for row, match in counterparts(self._start[pair], np.diff(self._start)[pair]):
+        for row, match in iterate_pairs(self._start[pair], np.diff(self._start)[pair]):
             pair_and_class = self.true_pair[match] * np.int64(classes) + interaction[row]
             is_annotated[row[np.isin(pair_and_class, self._annotated.annotated_interactions)]] = True
         return is_annotated

@@ -11,7 +11,7 @@ from itertools import chain
 
 import numpy as np
 
-from hoicli.evaluation.pairing import counterparts
+from hoicli.evaluation.pairing import iterate_pairs
 from hoicli.records.kit import Bools, Floats, Ints, distinct, run_starts, starts_of
 from hoicli.records.triplets import NOTHING, UNLABELLED, Name, Numbered, Triplets
 from hoicli.shoe.similarity_table import Pair, SensePairs, SimilarityTable
@@ -251,7 +251,7 @@ class Likeness:
         many at a time as memory allows: (the place of the two names in `_row` and `_column`, the number of the truth's
         sense, the number of the pool's sense)."""
         start, count = starts_of(self._pool_sizes)[self._column], self._pool_sizes[self._column]
-        for names, place in counterparts(start, count):
+        for names, place in iterate_pairs(start, count):
             if len(names):
                 yield names, self._sense[self._row[names]], self._pool_senses[place]
 
@@ -313,7 +313,7 @@ def _distinct_pairs(truth: Triplets, predictions: Triplets, row: Ints, column: I
     starts = np.searchsorted(codes, truth_image * height)
     counts = np.searchsorted(codes, (truth_image + 1) * height) - starts  # the predicted names of each one's image
     met = np.zeros((width, height), dtype=bool)
-    for pair, partner in counterparts(starts, counts):
+    for pair, partner in iterate_pairs(starts, counts):
         met[truth_codes[pair] % width, codes[partner] % height] = True
     rows, columns = np.nonzero(met)
     return rows, columns

@@ -25,7 +25,7 @@ import numpy as np
 from hoicli.converters.named import truth_settings
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.fit import Fit, check_annotated
-from hoicli.evaluation.pairing import counterparts
+from hoicli.evaluation.pairing import iterate_pairs
 from hoicli.io.forks import fork_map
 from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import note
@@ -377,7 +377,7 @@ def _instances(truth: Triplets) -> Ints:
     position = np.arange(len(boxes))
     count = np.searchsorted(group, group, side="right") - position - 1
     pairs = []
-    for run, later in counterparts(position + 1, count):
+    for run, later in iterate_pairs(position + 1, count):
         first_boxes, later_boxes = boxes[run], boxes[later]
         close = iou(truth.boxes[first_boxes].T, truth.boxes[later_boxes].T, inclusive=False) > ONE_BOX_IOU
         pairs.append((first_boxes[close], later_boxes[close]))

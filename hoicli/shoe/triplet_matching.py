@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hoicli.errors import DataError
-from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs, counterparts, first_largest
+from hoicli.evaluation.pairing import PAIRS_AT_ONCE, blocks_of, check_pairs, first_largest, iterate_pairs
 from hoicli.evaluation.ranking import order_by_score
 from hoicli.records.boxes import iou, take_columns
 from hoicli.records.columns import NO_BOX
@@ -284,7 +284,7 @@ class Shoe:
         starts = self.predictions.hoi_start[block.start : block.stop + 1]
         image = np.repeat(self.image[block], np.diff(starts))
         first, count = self.truth.hoi_start[image], np.diff(self.truth.hoi_start)[image]
-        for row_in_block, truth in counterparts(first, count):
+        for row_in_block, truth in iterate_pairs(first, count):
             yield row_in_block + starts[0], truth
 
     def _select_overlapping(

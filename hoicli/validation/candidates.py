@@ -11,7 +11,7 @@ import numpy as np
 
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.pairing import check_pairs, counterparts, first_largest
+from hoicli.evaluation.pairing import check_pairs, first_largest, iterate_pairs
 from hoicli.evaluation.protocols import Protocol
 from hoicli.records.boxes import iou
 from hoicli.records.kit import Bools, Floats, Growing, Ints, expand_runs, find, rank_by_id
@@ -197,7 +197,7 @@ class Strays(NamedTuple):
         size = np.searchsorted(group, group, side="right") - start
         check_pairs(size, self.image, truth.scenes.image_ids, "predictions of one class")
         no_object, pairs = np.isnan(self.boxes[1, 0]), Growing(first=np.int64, other=np.int64, overlap=np.float64)
-        for first, other in counterparts(start, size):
+        for first, other in iterate_pairs(start, size):
             subject_iou, object_iou = (
                 iou(boxes[:, first], boxes[:, other], inclusive=protocol.inclusive) for boxes in self.boxes
             )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.pairing import check_pairs, counterparts
+from hoicli.evaluation.pairing import check_pairs, iterate_pairs
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import main_protocol
 from hoicli.records.boxes import iou
@@ -43,7 +43,7 @@ def near_duplicates(scenes: Scenes, vocabulary: Vocabulary, protocol: Protocol, 
     boxes_after = scenes.box_start[scenes.image_of_box + 1] - place - 1  # each box is compared with those after it
     check_pairs(boxes_after, scenes.image_of_box, scenes.image_ids, "boxes")
     near_pairs = Growing(first=np.int64, second=np.int64, iou=np.float64)
-    for first, second in counterparts(place + 1, boxes_after):
+    for first, second in iterate_pairs(place + 1, boxes_after):
         same_kind = (kinds[first] == kinds[second]) & (kinds[first] >= 0)
         first, second = first[same_kind], second[same_kind]
         overlap = iou(scenes.boxes[first].T, scenes.boxes[second].T, inclusive=protocol.inclusive)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from hoicli.evaluation.matching import Batch, Outcomes
-from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE, counterparts
+from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE, iterate_pairs
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import Ranked
 from hoicli.evaluation.tally import Tally
@@ -104,7 +104,7 @@ class Opinion:
         # each such two boxes as one number, by which it is looked up whether two objects overlap enough
         match_keys = np.sort(box * (len(self.batch.truth.scenes.boxes) + 1) + truth_box)
         pairs_found = Growing(pair=np.int64, row=np.int64)
-        for pair, match in counterparts(start, count):
+        for pair, match in iterate_pairs(start, count):
             person = box[order[match]]
             first = np.searchsorted(subjects, person)
             entry_of_row, place = expand_runs(first, np.searchsorted(subjects, person, side="right") - first)

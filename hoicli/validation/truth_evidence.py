@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from hoicli.evaluation.pairing import counterparts
+from hoicli.evaluation.pairing import iterate_pairs
 from hoicli.records.kit import Bools, Floats, Ints, distinct, find, run_starts, starts_of
 from hoicli.validation.batches import Checked, Facts, TripletClass
 from hoicli.vocabulary.labels import Vocabulary
@@ -77,7 +77,7 @@ class TruthEvidence:
         box_count = np.append(self._truth.columns["box_count"], 0)  # the last is for a row that no box has, -1
         count = np.where(is_compared, box_count[box_row], 0)
         copied = np.zeros(len(row), dtype=bool)
-        for box, other in counterparts(self._box_start[box_row], count):
+        for box, other in iterate_pairs(self._box_start[box_row], count):
             same = (boxes[box] == annotated[other].astype(np.float32)).all(axis=1)
             copied[batch.image_of_box[box[same]]] = True
         return int(copied.sum())
