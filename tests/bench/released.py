@@ -1,9 +1,7 @@
 """Released evaluators beside ours, from clones that are no part of the repository: `python -m tests.bench --peers DIR`.
 
-DIR holds CDN (github.com/YueLiao/CDN), v-coco (github.com/s-gupta/v-coco) and, for
-tests/evaluation/test_released_code.py, INP-CC (github.com/ltttpku/INP-CC), GGNet (github.com/SherlockHolmes221/GGNet)
-and QAHOI (github.com/cjw2021/QAHOI). Each runs as it is but for what would stop
-it: no PyTorch and no pycocotools for a few look-ups, no crash at images without predictions or at today's NumPy.
+DIR holds CDN (github.com/YueLiao/CDN) and v-coco (github.com/s-gupta/v-coco). Each runs as it is but for what would
+stop it: no PyTorch and no pycocotools for a few look-ups, no crash at images without predictions or at today's NumPy.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import orjson
 
 from hoicli.vocabulary.datasets import load
@@ -25,10 +22,12 @@ CDN = "released: CDN's hico_eval.py"
 VCOCO = "released: vsrl_eval.py"
 
 
-def _module(path: Path, *mended: tuple[str, str]) -> Any:
+def module_of(path: Path, *mended: tuple[str, str], **known: Any) -> Any:
+    """A released file as a module, with `mended` text and other names already `known` to it."""
     module, text = types.ModuleType(path.stem), path.read_text()
     for old, new in mended:
         text = text.replace(old, new)
+    vars(module).update(known)
     exec(compile(text, str(path), "exec"), vars(module))
     return module
 
@@ -38,7 +37,7 @@ Records = Iterable[dict[str, Any]]
 
 def cdn(folder: str, truth: Records, predictions: Records) -> dict[str, float]:
     """Protocol qpic; prints and returns the mAPs, in fractions."""
-    hico, evaluator_class = load("hico"), _module(Path(folder, "CDN/datasets/hico_eval.py")).HICOEvaluator
+    hico, evaluator_class = load("hico"), module_of(Path(folder, "CDN/datasets/hico_eval.py")).HICOEvaluator
 
     def read(records: Records, shift: int) -> dict[str, Any]:
         found = {}
@@ -76,73 +75,6 @@ def cdn(folder: str, truth: Records, predictions: Records) -> dict[str, float]:
     return found
 
 
-def inp_cc(folder: str, truth: Records, predictions: Records) -> dict[tuple[str, str], tuple[float, float]]:
-    """Protocol inp-cc: (AP, recall) of each class, in fractions."""
-    imports = [(f"from .hico_categories import {names}", "") for names in (
-        "HICO_INTERACTIONS, HICO_ACTIONS, HICO_OBJECTS",
-        "ZERO_SHOT_INTERACTION_IDS, NON_INTERACTION_IDS, hico_unseen_index",
-    )]  # fmt: skip
-    module = _module(Path(folder, "INP-CC/datasets/hico_evaluator.py"), *imports)
-    asked: dict[Any, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    found = defaultdict[Any, list[Any]](list)
-    for records, shift in ((truth, 1), (predictions, 0)):
-        for record in records:
-            for hoi in record["hois"]:
-                boxes = [value + shift for side in ("subject", "object") for value in record["boxes"][hoi[side]]]
-                of_class = hoi["verb"], record["labels"][hoi["object"]]
-                if shift:
-                    asked[of_class][record["image_id"]].append(boxes)
-                else:
-                    found[of_class].append((hoi["score"], boxes, record["image_id"]))
-    return {
-        of_class: module.calc_ap(
-            *([list(column) for column in zip(*found[of_class], strict=True)] or ([], [], [])),
-            {image: np.array(boxes) for image, boxes in asked[of_class].items()},
-        )
-        for of_class in load("hico").interactions
-    }
-
-
-def ggnet(folder: str, truth: Records, predictions: Records) -> dict[str, dict[tuple[str, str], float]]:
-    """Protocols ggnet and ggnet-ko: the AP of each class that is annotated or predicted by GGNet's file and by QAHOI's,
-    in fractions; NaN or 0 without ground truth."""
-    hico, names = load("hico"), {record["image_id"]: record for record in predictions}
-    annotated: dict[str, Any] = {}
-    found: dict[str, Any] = {}
-    known: dict[str, list[int]] = {}
-    for record in truth:
-        image = record["image_id"]
-        annotated[image], found[image] = defaultdict(list), defaultdict(lambda: np.empty([0, 9]))
-        known[f"{image}.jpg"] = [hico.coco_ids[name] for _, name in record["image_hois"]]
-        for hoi in record["hois"]:
-            sides = (("human", "subject"), ("object", "object"))
-            pair = {f"{key}_box": record["boxes"][hoi[side]] for key, side in sides}
-            annotated[image][hoi["verb"], record["labels"][hoi["object"]]].append(pair)
-        predicted = names.get(image, {"hois": []})
-        for hoi in sorted(predicted["hois"], key=lambda hoi: -hoi["score"])[:100]:
-            row = [*predicted["boxes"][hoi["subject"]], *predicted["boxes"][hoi["object"]], hoi["score"]]
-            pair_name = hoi["verb"], predicted["labels"][hoi["object"]]
-            found[image][pair_name] = np.concatenate([found[image][pair_name], [row]])
-    pairs = sorted({pair for images in (annotated, found) for image in images.values() for pair in image})
-    bbox = _module(Path(folder, "GGNet/src/lib/utils/bbox.py"), ("import skimage.draw as skdraw", ""))
-    texts = (("from utils.bbox import compute_iou", ""), ("import utils.io  as io", ""), ("print(", "str("))
-    theirs = {
-        "ggnet": _module(Path(folder, "GGNet/src/lib/eval/hico_eval_de_ko.py"), *texts),
-        "qahoi": _module(Path(folder, "QAHOI/datasets/hico_eval.py")),
-    }
-    theirs["ggnet"].compute_iou = bbox.compute_iou
-    results: dict[str, dict[tuple[str, str], float]] = {}
-    for name, evaluator_class in (("ggnet", theirs["ggnet"].hico_eval), ("qahoi", theirs["qahoi"].HICOEvaluator)):
-        evaluator = object.__new__(evaluator_class)
-        evaluator.file_name_to_obj_cat = known
-        for mode in ("default", "ko"):
-            results[f"{name} {mode}"] = {
-                pair: evaluator.eval_hoi(pair, list(annotated), annotated, found, mode, hico.coco_ids[pair[1]])[0]
-                for pair in pairs
-            }
-    return results
-
-
 class _Coco:
     """What the evaluator asks of pycocotools."""
 
@@ -164,7 +96,7 @@ def vcoco(folder: str, vsrl: str, instances: str, ids: str, cache: str) -> None:
     """Agents and both scenarios; prints every class, to twelve decimals."""
     mended = [("from pycocotools.coco import COCO", ""), ("role_id[i, j - 1] = aid", "role_id[i, j - 1] = aid[0]"),
               ("{:0.2f}", "{:0.12f}")]  # fmt: skip
-    module = _module(Path(folder, "v-coco/vsrl_eval.py"), *mended)
+    module = module_of(Path(folder, "v-coco/vsrl_eval.py"), *mended)
     module.COCO = _Coco
     module.VCOCOeval(vsrl, instances, ids)._do_eval(cache)
 

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from hoicli.comparison.sentences import answers, failure, readable
-from tests.support.project import SHOE, Hoicli, parsed, refusal
+from tests.support.project import SHOE, Hoicli, parsed, records_of, refusal
 from tests.support.shoe import AWAY, image
 
 Row = dict[str, Any]
@@ -280,9 +280,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_every_model_is_as_shoe_eval_has_it(hoicli: Hoicli, files: dict[str, Path]) -> None:
     metrics = ["prediction_miss_rate", "soft_map", "mf1"]
     given = ("--gt", files["gt"], *ASKED)
-    result = hoicli("compare", "--metric", ",".join(metrics), *given, files["good"], files["poor"])
-    assert result.code == 0
-    rows = [json.loads(line) for line in result.out.splitlines()]
+    rows = records_of(hoicli("compare", "--metric", ",".join(metrics), *given, files["good"], files["poor"]))
     found = {model: parsed(hoicli("shoe-eval", *given, files[model]).out) for model in ("good", "poor")}
     alone = {(model, row["metric"]): row for model, of in found.items() for row in of}
     assert [row["metric"] for row in rows if "from" not in row] == [metric for metric in metrics for _ in range(2)]

@@ -13,7 +13,7 @@ import pytest
 
 from hoicli.comparison.claimed import Claim, rounding
 from hoicli.errors import UsageError
-from tests.support.project import FIXTURES, GT, PREDICTIONS, SAMPLE, VCOCO, Hoicli, parsed, refusal
+from tests.support.project import FIXTURES, GT, PREDICTIONS, SAMPLE, VCOCO, Hoicli, parsed, records_of, refusal
 
 DATASETS = {
     "hico": ("--gt", GT, PREDICTIONS),
@@ -68,9 +68,7 @@ def by_setting(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
 
 
 def test_every_setting_has_the_values_and_signatures_of_eval(hoicli: Hoicli, given: tuple[object, ...]) -> None:
-    done = hoicli("claim", *GRID, "--top", "all", *given, "12.3")
-    assert done.code == 0, done.err
-    found = parsed(done.out)
+    found = records_of(hoicli("claim", *GRID, "--top", "all", *given, "12.3"))
     protocols = "--protocol", ",".join(dict.fromkeys(row["protocol"] for row in found))
     if given[0] == "--gt":  # HICO-DET
         assert {"hico", "gen-vlkt", "ggnet", "ggnet-ko"} <= set(protocols[1].split(","))

@@ -32,7 +32,7 @@ from hoicli.resampling.ranked import RankedLists
 from hoicli.resampling.rounds import Rounds, resample, swap_outputs
 from tests.support import strategies
 from tests.support.kernel import HICO, Given, evaluate, ground_truth, lines, tally
-from tests.support.project import GT, OTHER, PREDICTIONS, Data, Hoicli, Record, parsed, refusal, saved
+from tests.support.project import GT, OTHER, PREDICTIONS, Data, Hoicli, Record, parsed, records_of, refusal, saved
 
 EVERY = chosen_protocols(["all"], "hico")
 """The shares of the runs of two models of one run each."""
@@ -266,9 +266,7 @@ def test_intervals_depend_on_the_seed_alone(hoicli: Hoicli, tmp_path: Path, monk
 
 
 def compared(hoicli: Hoicli, *arguments: object, gt: Path = GT, rounds: int = 100) -> list[Record]:
-    result = hoicli("compare", "--gt", gt, "--bootstrap", rounds, *arguments)
-    assert result.code == 0, result.err
-    return parsed(result.out)
+    return records_of(hoicli("compare", "--gt", gt, "--bootstrap", rounds, *arguments))
 
 
 def test_compare_says_what_changed(hoicli: Hoicli) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hoicli.vocabulary.datasets import load
-from tests.support.project import FIXTURES, Hoicli, Record, dumped, parsed, refusal, saved
+from tests.support.project import FIXTURES, Hoicli, Record, dumped, parsed, records_of, refusal, saved
 
 HICO = load("hico")
 SAMPLE = FIXTURES / "sample" / "gt.jsonl.gz"
@@ -129,9 +129,7 @@ SITE = FIXTURES / "own/site.json"
 
 
 def record(hoicli: Hoicli, *arguments: object) -> dict[str, Any]:
-    result = hoicli("convert", *arguments)
-    assert result.code == 0, result.err
-    (found,) = map(json.loads, result.out.splitlines())
+    (found,) = records_of(hoicli("convert", *arguments))
     return dict(found)
 
 

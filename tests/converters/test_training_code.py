@@ -18,7 +18,7 @@ from hoicli.converters.formats import detect
 from hoicli.vocabulary.datasets import load
 from tests.foreign.arrays import matlab_file
 from tests.foreign.lists import items
-from tests.support.project import EIGHT, FIXTURES, GT, SWIG, Hoicli, dumped, parsed, saved, triplets_of
+from tests.support.project import EIGHT, FIXTURES, GT, SWIG, Hoicli, dumped, parsed, records_of, saved, triplets_of
 
 TRUTH, PREDICTIONS = GT, EIGHT / "predictions.jsonl"
 IMAGES = [record["image_id"] for record in parsed(TRUTH.read_text())]
@@ -43,9 +43,7 @@ def triplets(records: Records) -> dict[Any, list[tuple[Any, ...]]]:
 
 
 def values(hoicli: Hoicli, *arguments: object) -> list[float]:
-    result = hoicli("eval", "--format", "jsonl", *arguments)
-    assert result.code == 0, result.err
-    return [row["value"] for row in parsed(result.out)]
+    return [row["value"] for row in records_of(hoicli("eval", "--format", "jsonl", *arguments))]
 
 
 @pytest.fixture

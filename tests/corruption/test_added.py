@@ -17,7 +17,7 @@ import pytest
 import hoicli as api
 from hoicli.corruption.catalogue import ROHOI, Corruption, Effect, added_corruption, split_recipe_text
 from tests.support.pictures import textured
-from tests.support.project import Hoicli, parsed, refusal
+from tests.support.project import Hoicli, parsed, records_of, refusal
 
 Image = Any
 Add = Callable[..., list[str]]
@@ -63,9 +63,7 @@ def image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def corrupted(hoicli: Hoicli, *options: object) -> list[dict[str, Any]]:
-    result = hoicli("corrupt", "--jobs", 1, "--save-images", "out", *options)
-    assert result.code == 0, result.err
-    return parsed(result.out)
+    return records_of(hoicli("corrupt", "--jobs", 1, "--save-images", "out", *options))
 
 
 def test_it_is_made_where_it_is_named(hoicli: Hoicli, add: Add, image: str) -> None:

@@ -31,7 +31,7 @@ from hoicli.corruption.recipes import read_recipe
 from hoicli.errors import DataError
 from hoicli.io.spawned_workers import ordered_map
 from tests.support.pictures import textured
-from tests.support.project import EIGHT, GT, PATIENCE, ROOT, Hoicli, dumped, parsed, refusal, saved, written
+from tests.support.project import EIGHT, GT, PATIENCE, ROOT, Hoicli, dumped, parsed, records_of, refusal, saved, written
 
 IMAGES = EIGHT / "images"
 
@@ -589,7 +589,5 @@ def test_the_whole_grid_in_one_pipe(hoicli: Hoicli, folder: Path) -> None:
         rows.append(hoicli("eval", "--gt", folder / "truth.jsonl", *by, preds).out)
     assert rows[0] == rows[1]
     (folder / "rows.jsonl").write_text(rows[0])
-    robust = hoicli("robust", folder / "rows.jsonl")
-    assert robust.code == 0, robust.err
-    (mri,) = [row for row in parsed(robust.out) if row["metric"] == "mri"]
+    (mri,) = [row for row in records_of(hoicli("robust", folder / "rows.jsonl")) if row["metric"] == "mri"]
     assert (mri["n"], "recipe:hoicli-1" in mri["signature"]) == (4, True)

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.drop_in.released import module_of, run
+from tests.bench.released import module_of
+from tests.drop_in.released import run
 from tests.drop_in.worlds import near, random_box
 
 NUMBERS = Path(__file__).with_name("pocket.json")

@@ -16,7 +16,6 @@ import json
 import pickle
 import sys
 import tempfile
-import types
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.bench.released import module_of
 from tests.drop_in import worlds
 from tests.support.project import dumped
 
@@ -46,16 +46,6 @@ def as_tensors(images: worlds.Images) -> worlds.Images:
         {key: value.view(Tensor) if isinstance(value, np.ndarray) else value for key, value in image.items()}
         for image in images
     ]
-
-
-def module_of(path: Path, *mended: tuple[str, str], **known: Any) -> Any:
-    """A released file as a module, with `mended` text and other names already `known` to it."""
-    module, text = types.ModuleType(path.stem), path.read_text()
-    for old, new in mended:
-        text = text.replace(old, new)
-    vars(module).update(known)
-    exec(compile(text, str(path), "exec"), vars(module))
-    return module
 
 
 def run(call: Callable[[], Any]) -> tuple[Any, str]:

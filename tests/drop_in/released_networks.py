@@ -24,6 +24,7 @@ import numpy as np
 
 import hoicli
 from hoicli.compat import gen_vlkt, qpic
+from tests.bench.released import module_of
 from tests.drop_in import released, torch_stand_in, worlds
 from tests.drop_in.torch_stand_in import tensor
 from tests.support.project import saved
@@ -346,7 +347,7 @@ def method_of(path: Path, name: str, known: dict[str, Any]) -> Any:
 def released_code(folder: str) -> SimpleNamespace:
     """The released code in clones in this folder."""
     peers, written = Path(folder), list[Any]()
-    texts = released.module_of(peers / "gen-vlkt/datasets/vcoco_text_label.py")
+    texts = module_of(peers / "gen-vlkt/datasets/vcoco_text_label.py")
     box = {"box_cxcywh_to_xyxy": torch_stand_in.box_cxcywh_to_xyxy}
     logger = SimpleNamespace(MetricLogger=lambda **_: SimpleNamespace(log_every=lambda loader, *_: loader))
     generators = {}
@@ -363,8 +364,8 @@ def released_code(folder: str) -> SimpleNamespace:
         "pickle": SimpleNamespace(dump=lambda people, *_: written.append(people)),
     }  # fmt: skip
     known["CacheTemplate"] = class_text(peers / "upt/utils.py", "CacheTemplate", {})
-    best = released.module_of(peers / "gen-vlkt/util/topk.py")
-    vcoco = released.module_of(
+    best = module_of(peers / "gen-vlkt/util/topk.py")
+    vcoco = module_of(
         peers / "gen-vlkt/datasets/vcoco_eval.py", released.NO_OPENCV, ("from .vcoco_text_label import *", "#"),
         ("from util.topk", "#"), vcoco_hoi_text_label=texts.vcoco_hoi_text_label, top_k=best.top_k,
     )  # fmt: skip

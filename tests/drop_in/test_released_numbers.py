@@ -15,7 +15,7 @@ import pytest
 
 from hoicli.compat import cdn, gen_vlkt, inpcc, qahoi, qpic, sov_stg
 from tests.drop_in import released, worlds
-from tests.support.project import Hoicli, dumped, parsed
+from tests.support.project import Hoicli, dumped, parsed, records_of
 
 OURS = SimpleNamespace(
     tensors=lambda images: images, qpic=qpic, qpic_vcoco=qpic, cdn=cdn, gen_vlkt=gen_vlkt, gen_vlkt_vcoco=gen_vlkt,
@@ -49,9 +49,9 @@ def test_what_the_released_class_returned_and_printed(case: str, seed: int, tmp_
 @pytest.mark.filterwarnings("ignore::hoicli.errors.HoicliWarning")  # in a few worlds most boxes fit nothing
 @pytest.mark.skipif(not PEERS, reason="needs clones of released evaluators: HOICLI_PEERS=FOLDER")
 @pytest.mark.parametrize("case", released.CASES)
-def test_the_released_class_on_fifty_worlds(case: str, tmp_path: Path) -> None:
+def test_the_released_class_on_a_hundred_worlds(case: str, tmp_path: Path) -> None:
     theirs = released.released_classes(PEERS)
-    for seed in range(100, 150):
+    for seed in range(100, 200):
         run_case = released.CASES[case]
         same(run_case(OURS, seed, str(tmp_path)), run_case(theirs, seed, str(tmp_path)))
 
@@ -104,9 +104,7 @@ def unpacked(archive: Path, folder: Path) -> Path:
 
 def values(hoicli: Hoicli, *arguments: object) -> Values:
     """The values in fractions, by metric and subset."""
-    result = hoicli("eval", "--format", "jsonl", *arguments)
-    assert result.code == 0, result.err
-    rows = parsed(result.out)
+    rows = records_of(hoicli("eval", "--format", "jsonl", *arguments))
     return {(row["metric"], row["subset"]): None if row["value"] is None else row["value"] / 100 for row in rows}
 
 
@@ -171,9 +169,7 @@ def test_vsrl_eval_s_three_tables(hoicli: Hoicli, dumps: Path) -> None:
     truth = ",".join(str(dumps / name) for name in TRUTH)
     protocols = ",".join(protocol for protocol, _ in MEANS.values())
     options = ("--gt", truth, "--protocol", protocols, "--per-class", "--format", "jsonl")
-    result = hoicli("eval", *options, dumps / "qpic_vcoco_q7.pickle.gz")
-    assert result.code == 0, result.err
-    rows: list[dict[str, Any]] = parsed(result.out)
+    rows: list[dict[str, Any]] = records_of(hoicli("eval", *options, dumps / "qpic_vcoco_q7.pickle.gz"))
     for table, (name, mean) in zip(tables, means, strict=True):
         protocol, subset = MEANS[name]
         of_protocol = [row for row in rows if row["protocol"] == protocol]

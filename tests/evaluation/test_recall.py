@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from tests.support.graphs import KS, OBJECTS, VERBS, answers, dataset, predictions, truth
-from tests.support.project import FIXTURES, GT, PREDICTIONS, Data, Hoicli, Record, refusal
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Data, Hoicli, Record, records_of, refusal
 
 BOXES = [[0, 0, 10, 10], [20, 0, 40, 20], [50, 50, 60, 80]]
 LABELS = ["person", "dog", "table"]
@@ -288,9 +288,7 @@ def written(folder: Path, **streams: list[Record]) -> dict[str, Path]:
 
 def rows(hoicli: Hoicli, files: dict[str, Path], *options: object) -> list[dict[str, Any]]:
     """The rows of `hoicli recall` on the files `gt` and `preds`."""
-    result = hoicli("recall", "--dataset", files["dataset"], "--gt", files["gt"], *options, files["preds"])
-    assert result.code == 0, result.err
-    return [json.loads(line) for line in result.out.splitlines()]
+    return records_of(hoicli("recall", "--dataset", files["dataset"], "--gt", files["gt"], *options, files["preds"]))
 
 
 def values(found: list[dict[str, Any]]) -> dict[tuple[str, str], Any]:

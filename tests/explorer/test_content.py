@@ -12,7 +12,7 @@ from PIL import Image
 
 from hoicli.explorer.pictures import orientation, pixels
 from tests.support.explorers import STRANGE, chunks_of, columns_of, facts_of, predictions_of, write_scenes
-from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, parsed, written
+from tests.support.project import FIXTURES, GT, PREDICTIONS, Hoicli, parsed, records_of, written
 
 VCOCO = (FIXTURES / "vcoco/ground_truth.jsonl", FIXTURES / "vcoco/predictions.jsonl")
 Box = list[float]
@@ -20,9 +20,7 @@ Row = dict[str, Any]
 
 
 def rows_of(hoicli: Hoicli, *words: object) -> list[Row]:
-    result = hoicli(*words)
-    assert result.code == 0, result.err
-    found = parsed(result.out)
+    found = records_of(hoicli(*words))
     for row in found:
         row.setdefault("view", (row.get("tags", {}).get("slice", ""), row.get("tags", {}).get("part", "")))
     return found

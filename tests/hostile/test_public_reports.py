@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli, Record, dumped, saved
+from tests.support.project import FIXTURES, Hoicli, Record, dumped, records_of, saved
 
 PAIR: Record = {"boxes": [[0, 0, 20, 40], [20, 10, 60, 40]], "labels": ["person", "bicycle"]}
 RIDE: Record = {"subject": 0, "object": 1, "verb": "ride"}
@@ -111,9 +111,7 @@ def test_an_image_without_relations_is_an_image(hoicli: Hoicli, tmp_path: Path) 
     path = dumped(tmp_path / "coco.json", coco(1))
     empty = {"image_id": "2", "boxes": [], "labels": [], "hois": []}
     preds = written(tmp_path / "preds.jsonl", record("1", 0.9), empty)
-    result = hoicli("recall", "--gt", path, "--k", "20", preds)
-    assert result.code == 0, result.err
-    rows = [json.loads(line) for line in result.out.splitlines()]
+    rows = records_of(hoicli("recall", "--gt", path, "--k", "20", preds))
     assert {(row["value"], row["n"]) for row in rows if row["metric"] == "R@20"} == {(100.0, 1)}
 
 
@@ -121,9 +119,7 @@ def test_classes_of_v_coco_without_a_prediction(hoicli: Hoicli, tmp_path: Path) 
     """hitachi-rd-cv/qpic#25, yoyomimi/AS-Net#13: `amax` of an empty array ends the official evaluator."""
     one = json.loads((FIXTURES / "vcoco/predictions.json").read_text())[:1]
     path = saved(tmp_path / "one.pkl", pickle.dumps(one))
-    result = hoicli("eval", "--dataset", "vcoco", "--gt", FIXTURES / "vcoco/ground_truth.jsonl", path)
-    assert result.code == 0, result.err
-    rows = map(json.loads, result.out.splitlines())
+    rows = records_of(hoicli("eval", "--dataset", "vcoco", "--gt", FIXTURES / "vcoco/ground_truth.jsonl", path))
     assert all(row["value"] is not None and 0 <= row["value"] <= 100 for row in rows if row["metric"] == "mAP")
 
 

@@ -12,16 +12,14 @@ from hoicli.evaluation.protocols import ALL_BY_ONE, FAR_EDGES, NO_SHIFT
 from hoicli.pairs.matches import box_protocol
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_parity import GOLDEN, PAIRS, TOLERANCE, TRUTH, rows_of
-from tests.support.project import FIXTURES, Hoicli, Record, written
+from tests.support.project import FIXTURES, Hoicli, Record, records_of, written
 
 EXPECTED: dict[str, Any] = json.loads((GOLDEN / "expected_sets.json").read_text())["interactiveness"]
 PERSON, KITE, FAR = [0, 0, 9, 9], [20, 20, 39, 39], [200, 200, 219, 219]
 
 
 def found(hoicli: Hoicli, *arguments: object) -> list[Record]:
-    result = hoicli("pairstats", "--interactiveness", "--format", "jsonl", *arguments)
-    assert result.code == 0, result.err
-    rows = [json.loads(line) for line in result.out.splitlines()]
+    rows = records_of(hoicli("pairstats", "--interactiveness", "--format", "jsonl", *arguments))
     return [row for row in rows if row["metric"] == "interactiveness_ap"]
 
 

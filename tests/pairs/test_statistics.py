@@ -25,7 +25,7 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.result_rows import parse_tags
 from hoicli.vocabulary.datasets import load
 from tests.support.kernel import ground_truth, lines
-from tests.support.project import GT, PREDICTIONS, Data, Hoicli, Record, refusal, without_gt, written
+from tests.support.project import GT, PREDICTIONS, Data, Hoicli, Record, records_of, refusal, without_gt, written
 from tests.support.reference import overlap
 from tests.support.strategies import datasets, scores
 
@@ -83,9 +83,7 @@ def golden_files(shared: Path, hico_500: Path, tmp_path_factory: pytest.TempPath
 
 
 def rows_of(hoicli: Hoicli, *arguments: object) -> list[Record]:
-    result = hoicli("pairstats", "--format", "jsonl", *arguments)
-    assert result.code == 0, result.err
-    return [json.loads(line) for line in result.out.splitlines()]
+    return records_of(hoicli("pairstats", "--format", "jsonl", *arguments))
 
 
 def full_of(hoicli: Hoicli, *arguments: object) -> dict[str, float]:

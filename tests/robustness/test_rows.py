@@ -28,7 +28,7 @@ from hoicli.robustness.robustness_rows import rank_grids, robustness_rows
 from hoicli.tables.row_files import parse_result_row
 from tests.support import standin
 from tests.support.figures import words
-from tests.support.project import ROBUST, Hoicli, parsed, refusal, written
+from tests.support.project import ROBUST, Hoicli, parsed, records_of, refusal, written
 
 Row = dict[str, Any]
 PARTS = {"corruption", "family", "severity"}
@@ -80,9 +80,7 @@ def gather(
 
 
 def results(hoicli: Hoicli, *arguments: object) -> list[Row]:
-    result = hoicli("robust", "--format", "jsonl", *arguments)
-    assert result.code == 0, result.err
-    return parsed(result.out)
+    return records_of(hoicli("robust", "--format", "jsonl", *arguments))
 
 
 def whole(rows: list[Row], metric: str) -> Any:

@@ -27,7 +27,7 @@ from hoicli.robustness.masks import (
     pixelate,
     random_shares,
 )
-from tests.support.project import FIXTURES, Hoicli, Record, parsed, refusal, saved, written
+from tests.support.project import FIXTURES, Hoicli, Record, parsed, records_of, refusal, saved, written
 
 Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 IMAGES = FIXTURES / "robust" / "images"
@@ -119,9 +119,7 @@ def test_chance_is_of_the_box_alone() -> None:
 
 
 def run(hoicli: Hoicli, *arguments: object) -> list[Record]:
-    result = hoicli("mask", *arguments)
-    assert result.code == 0, result.err
-    return parsed(result.out)
+    return records_of(hoicli("mask", *arguments))
 
 
 def pixels_of(path: Path) -> Pixels:

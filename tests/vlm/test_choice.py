@@ -19,7 +19,7 @@ from hoicli.vlm.bank import SETTINGS, Bank, Question, read_bank
 from hoicli.vlm.choice import METRICS, tally_answers
 from hoicli.vlm.task_scores import Measured
 from tests.support import questions as made
-from tests.support.project import CHOICE, GT, PREDICTIONS, SHARED, Hoicli, dumped, refusal, written
+from tests.support.project import CHOICE, GT, PREDICTIONS, SHARED, Hoicli, dumped, records_of, refusal, written
 
 GOLDEN = json.loads((Path(__file__).parent / "golden/choice.json").read_text())["figures"]
 PUBLISHED = SHARED / "data/crosshoi-bench"
@@ -33,9 +33,7 @@ def measured(bank: Path, answers: Path, *, released: bool = False) -> Measured:
 
 
 def rows(hoicli: Hoicli, *arguments: object) -> dict[str, Any]:
-    result = hoicli("vlm-eval", *arguments)
-    assert result.code == 0, result.err
-    return {row["metric"]: row for row in map(json.loads, result.out.splitlines())}
+    return {row["metric"]: row for row in records_of(hoicli("vlm-eval", *arguments))}
 
 
 @pytest.mark.parametrize("case", GOLDEN)

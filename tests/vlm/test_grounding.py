@@ -16,7 +16,7 @@ from hoicli.vlm.referring import measure_referring, needed_pairs, read_senses, s
 from hoicli.vlm.result_files import Referring, measure_grounding, read_results
 from hoicli.vlm.result_files import grounding as of_row
 from hoicli.vlm.task_scores import Score
-from tests.support.project import FIXTURES, Hoicli, dumped, refusal, saved
+from tests.support.project import FIXTURES, Hoicli, dumped, records_of, refusal, saved
 from tests.support.questions import Json, grounding
 
 GOLDEN = json.loads((Path(__file__).parent / "golden/grounding.json").read_text())["figures"]
@@ -165,9 +165,7 @@ def similar(rows: list[Referring], backend: str) -> dict[tuple[str, str], float]
 
 
 def means(hoicli: Hoicli, *arguments: object) -> dict[str, Any]:
-    result = hoicli("vlm-eval", *arguments)
-    assert result.code == 0, result.err
-    return {row["metric"]: row for row in map(json.loads, result.out.splitlines())}
+    return {row["metric"]: row for row in records_of(hoicli("vlm-eval", *arguments))}
 
 
 def test_exact_match(hoicli: Hoicli) -> None:

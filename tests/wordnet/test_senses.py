@@ -18,7 +18,7 @@ from hoicli.wordnet.senses import (
     object_choice,
     verb_choice,
 )
-from tests.support.project import Hoicli, parsed
+from tests.support.project import Hoicli, parsed, records_of
 
 WN = open_wordnet()
 
@@ -182,9 +182,7 @@ def test_the_command_shows_candidates_and_the_choice(hoicli: Hoicli) -> None:
     ],
 )
 def test_what_the_command_takes_a_label_for(hoicli: Hoicli, arguments: list[str], chosen: list[str]) -> None:
-    result = hoicli("vocab", "--senses", *arguments)
-    assert result.code == 0
-    assert [row["sense"] for row in parsed(result.out) if row["chosen"]] == chosen
+    assert [row["sense"] for row in records_of(hoicli("vocab", "--senses", *arguments)) if row["chosen"]] == chosen
 
 
 def test_the_reason_is_shown(hoicli: Hoicli) -> None:

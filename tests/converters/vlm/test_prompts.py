@@ -12,7 +12,7 @@ import pytest
 
 from hoicli.converters.vlm.frames import resized_by_qwen
 from hoicli.vocabulary.datasets import load
-from tests.support.project import EIGHT, Hoicli, parsed, refusal, saved, triplets_of
+from tests.support.project import EIGHT, Hoicli, parsed, records_of, refusal, saved, triplets_of
 
 GT = EIGHT / "gt.jsonl"
 
@@ -81,9 +81,7 @@ def test_a_model_that_knows_the_truth_gets_it_back(
             jsonschema.validate(answer, prompt["response_format"]["json_schema"]["schema"])
             assert prompt["coords"] == coords
             file.write(json.dumps({**prompt, "response": f"```json\n{json.dumps(answer)}\n```"}) + "\n")
-    result = hoicli("convert", "--from", "vlm", answered)
-    assert result.code == 0, result.err
-    records = parsed(result.out)
+    records = records_of(hoicli("convert", "--from", "vlm", answered))
     assert len(records) == len(truth())
     for record in records:
         original = truth()[record["image_id"]]
