@@ -79,7 +79,7 @@ def evaluate(
             which draws an object again for each class; else 1 (only equal boxes).
     """
     from hoicli.evaluation.box_rules import BOX_RULES
-    from hoicli.evaluation.evaluating import tallies
+    from hoicli.evaluation.evaluating import gather_tallies
     from hoicli.evaluation.evaluation_rows import METRICS, check_metrics
     from hoicli.evaluation.selection import chosen_protocols, explicit
     from hoicli.interface.inputs import Inputs, require_truth
@@ -119,7 +119,7 @@ def evaluate(
     truth_stream = None if gt is None else inputs.truth(gt)
     # named: protocols that the user asked for one by one must be computed; of `all`, some may be left out with a note
     each_tally = list(
-        tallies(
+        gather_tallies(
             stream, truth_stream, chosen, inputs.filters, inputs.policy,
             named=explicit(names), views=views, vocabulary=vocabulary,
         )

@@ -46,7 +46,7 @@ def match(
             triplets count as missed): for shards of a dump.
     """
     from hoicli.evaluation.coverage import Coverage, choose_computable
-    from hoicli.evaluation.evaluating import matched_lines
+    from hoicli.evaluation.evaluating import match_lines
     from hoicli.evaluation.selection import chosen_protocols, explicit
     from hoicli.interface.inputs import Inputs, require_truth
 
@@ -67,7 +67,7 @@ def match(
     if only_predicted:  # a shard may be empty: a job array can have more tasks than images
         lines = inputs.records(predictions, "predictions", "PREDS", name="predictions", scored=True)
 
-    def match_lines() -> Iterator[bytes]:
+    def iterate_records() -> Iterator[bytes]:
         """Yield match records, several lines of JSON at a time. Raises `DataError` at the end if most of the data
         belongs to no class of the dataset."""
         truth = inputs.read_truth(gt, vocabulary)
@@ -75,10 +75,10 @@ def match(
         # (`mean_of`) is matched by each of these
         matched = [row for row in views.views_of(choose_computable(truth, chosen, named), named) if not row.mean_of]
         coverage = Coverage()
-        for batch in matched_lines(lines, truth, matched, inputs.filters, inputs.policy, partial=only_predicted):
+        for batch in match_lines(lines, truth, matched, inputs.filters, inputs.policy, partial=only_predicted):
             coverage.merge(batch.coverage)
             yield batch.lines
         inputs.policy.report()
         coverage.report(truth, matched, lines.name, shard=only_predicted)
 
-    return Records(match_lines(), piped="match")
+    return Records(iterate_records(), piped="match")

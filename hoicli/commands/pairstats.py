@@ -106,7 +106,7 @@ def pairstats(
         check_counted(statistics.tally, vocabulary, model.name, allowed=inputs.filters.allow_uncounted)
         model_tags = {"model": model.model, **tags} if model.tagged else tags
         # leave: for the signatures, whether results were allowed though most triplets have no class
-        rows += pair_rows(statistics, settings=statistics.tally.leave, tags=model_tags)
+        rows += pair_rows(statistics, settings=statistics.tally.uncounted_setting, tags=model_tags)
         _note_what_is_missing(statistics, truth, f"{model.model}: " if len(models) > 1 else "")
     return Result(rows, draw=lambda path, look: choices.load_object("figures.curve_plots:plot_pairs")(rows, path, look))
 

@@ -124,7 +124,7 @@ def compare(
     settings = {**filters.signature(), "data": vocabulary.signed}
     yield from _rows_of_protocols(names, sides, requested, {**settings, **requested.settings()}, shared)
     # signed here too: the user had to allow that most predictions of some model have no class
-    settings |= dict(chain.from_iterable(side.tally.leave.items() for side in sides))
+    settings |= dict(chain.from_iterable(side.tally.uncounted_setting.items() for side in sides))
     for number, view in enumerate(diagnosed_views):
         signed = settings | truth.settings(view) | view.settings()
         yield from error_rows(names, [side.diagnoses[number] for side in sides], signed, shared)

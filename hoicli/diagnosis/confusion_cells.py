@@ -384,7 +384,7 @@ def confused_models(
             model, truth, [], protocol_views, filters, policy, collector=collect, diagnosed=False
         )
         whole.coverage.report(truth, protocol_views, model.name, model=model.model if len(models) > 1 else None)
-        settings = filters.signature() | whole.tally.leave
+        settings = filters.signature() | whole.tally.uncounted_setting
         models_confused += [
             confusing.find_confusions(model.model, whole.tally.listed, settings, tagged=model.tagged)
             for confusing in whole.collected

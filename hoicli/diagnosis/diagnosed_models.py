@@ -18,7 +18,7 @@ from hoicli.diagnosis.located import Located, Settled, each_match, locate
 from hoicli.diagnosis.repair_assignment import SIGNATURES, ErrorTypes, Reading, types_of
 from hoicli.diagnosis.repairs import Diagnosis, OracleResult
 from hoicli.evaluation.coverage import Coverage, check_counted
-from hoicli.evaluation.evaluating import gather_in_parallel, matched_batches
+from hoicli.evaluation.evaluating import gather_in_parallel, match_batches
 from hoicli.evaluation.evaluation_rows import RECALL, class_keys
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -108,7 +108,7 @@ def match_and_diagnose(
         diagnoses = [Diagnosis(view, classes, tally.listed, reading) for view in views if diagnosed]
         collectors = [collector(view) for view in views]
         coverage = Coverage()
-        for batch, outcomes in matched_batches(part, truth, matched_by, filters, shared):
+        for batch, outcomes in match_batches(part, truth, matched_by, filters, shared):
             coverage.add(batch)
             tally.add_batch(batch, {key: outcome for key, outcome in outcomes.items() if key in tallied})
             for number, view in enumerate(views):
@@ -314,7 +314,7 @@ def diagnose_models(
         # protocols: [], as mAP comes from the diagnosis, not from a tally
         gathered = match_and_diagnose(model, truth, [], protocol_views, filters, policy, reading=reading)
         gathered.coverage.report(truth, protocol_views, model.name, model=model.model if len(models) > 1 else None)
-        settings = {"data": vocabulary.signed, **filters.signature(), **gathered.tally.leave}
+        settings = {"data": vocabulary.signed, **filters.signature(), **gathered.tally.uncounted_setting}
         settings |= truth.settings(protocol)
         results += [make_result(each, settings | each.protocol.settings()) for each in gathered.diagnoses]
     return results

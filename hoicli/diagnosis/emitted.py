@@ -11,7 +11,7 @@ from hoicli.diagnosis.located import Located, Settled, each_match, locate
 from hoicli.diagnosis.repair_assignment import SIGNATURES, ErrorTypes, Reading, types_of
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.coverage import Coverage, check_counted
-from hoicli.evaluation.evaluating import matched_batches
+from hoicli.evaluation.evaluating import match_batches
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
@@ -37,7 +37,7 @@ def typed_batches(
     """Match a stream of prediction records; yield each batch with its matches and the error type of each prediction.
     protocol: at one threshold and on some part of the data; None for the dataset's own."""
     protocol = protocol or protocol_of(truth.vocabulary)
-    for batch, outcomes in matched_batches(lines, truth, [protocol], filters, policy):
+    for batch, outcomes in match_batches(lines, truth, [protocol], filters, policy):
         located = locate(batch, outcomes[protocol.key], protocol)
         yield batch, located, types_of(located, reading)
 

@@ -13,7 +13,7 @@ import numpy as np
 from hoicli.errors import DataError, UsageError, arg
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
-from hoicli.evaluation.match_stream import MatchedView, MatchStream, interactions
+from hoicli.evaluation.match_stream import MatchedView, MatchStream, class_numbers
 from hoicli.evaluation.matching import Batch, Outcomes
 from hoicli.evaluation.pairing import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.evaluation.predictions import Predictions
@@ -249,7 +249,7 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
         rows["image"] += [image] * len(predictions)
         rows["subject"] += [item["subject"] + boxes for item in predictions]
         rows["object"] += [_shift_index(item["object"], boxes) for item in predictions]
-        rows["interaction"] += interactions(predictions, vocabulary).tolist()
+        rows["interaction"] += class_numbers(predictions, vocabulary).tolist()
         rows["score"] += [item["score"] for item in predictions]
         rows["truth"] += [_shift_index(item["gt"], triplets) for item in predictions]
         rows["person"] += [_shift_index(item.get("person"), truth_boxes) for item in predictions]
@@ -257,7 +257,7 @@ def _located_records(records: list[Record], vocabulary: Vocabulary, protocol: Pr
         rows["truth_image"] += [image] * len(gt)
         rows["truth_subject"] += [item["subject"] + truth_boxes for item in gt]
         rows["truth_object"] += [_shift_index(item["object"], truth_boxes) for item in gt]
-        rows["truth_interaction"] += interactions(gt, vocabulary).tolist()
+        rows["truth_interaction"] += class_numbers(gt, vocabulary).tolist()
         for box, matched_truth_boxes in enumerate(matches):
             rows["box_match"] += [box + boxes] * len(matched_truth_boxes)
         rows["truth_box_match"] += [box + truth_boxes for box in chain.from_iterable(matches)]

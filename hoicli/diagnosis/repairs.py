@@ -32,7 +32,7 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.pairing import FALSE_POSITIVE, TRUE_POSITIVE
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import Listed, order_by_score, per_class
-from hoicli.evaluation.tally import Mean, places, subset_means
+from hoicli.evaluation.tally import Mean, look_up_images, subset_means
 from hoicli.records.fingerprint import hash_ids, hash_order, row_hashes, total_of
 from hoicli.records.kit import Bools, Floats, Growing, Ints, starts_of
 from hoicli.records.oracles import IN_TURN, ORACLES
@@ -352,7 +352,7 @@ class Diagnosis:
     def _places_in(self, image_ids: Sequence[str]) -> Ints:
         """Return [N] the place in `image_ids` of each image that was added."""
         place_of_image = {image_id: place for place, image_id in enumerate(image_ids)}
-        return places([*self._listed.image_ids, *self._unseen], place_of_image)
+        return look_up_images([*self._listed.image_ids, *self._unseen], place_of_image)
 
     def _result(self, oracle: str, remaining: Applied, vocabulary: Vocabulary) -> OracleResult:
         """Return the AP of each class, and which classes are averaged, from what is left after an oracle."""

@@ -21,7 +21,7 @@ from itertools import pairwise
 import numpy as np
 
 from hoicli.errors import UsageError, arg
-from hoicli.evaluation.evaluating import tallies
+from hoicli.evaluation.evaluating import gather_tallies
 from hoicli.evaluation.evaluation_rows import Evaluated, Wanted, class_keys
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
@@ -326,7 +326,7 @@ def curve_rows(
     # the values without the ranges, over which means would be taken
     views = replace(views, thresholds=Thresholds(views.thresholds.values))
     requested = Wanted(slices=views.of_classes)
-    for tally, vocabulary_of_tally, settings in tallies(
+    for tally, vocabulary_of_tally, settings in gather_tallies(
         predictions, truth, protocols, filters, policy, named=named, views=views, vocabulary=vocabulary
     ):
         for protocol, results, lists in tally.scored_results(vocabulary_of_tally):

@@ -63,8 +63,9 @@ def read_truth(
         problem = "no ground truth in it; hoicli convert makes it from the dataset's file"
         raise DataError(problem, place=stream.name, code="empty")
     check_annotated(scenes, stream.name, policy)
-    truth, classless = GroundTruth(scenes, vocabulary, stream.name), int((scenes.interaction < 0).sum())
+    truth = GroundTruth(scenes, vocabulary, stream.name)
     truth.is_group = isinstance(stream.lines_held, GroupLines)
+    classless = int((scenes.interaction < 0).sum())
     if truth.uncounted and not allow_uncounted:
         counted = f"{classless:,} of {len(scenes.interaction):,} triplets"
         problem = f"{counted} are {OF_NO_CLASS.format(vocabulary.name)}{allow_hint()}"
@@ -78,7 +79,7 @@ def read_truth(
     return truth
 
 
-def matched_batches(
+def match_batches(
     lines: Iterable[Line], truth: GroundTruth, protocols: Sequence[Protocol], filters: Filters, policy: ErrorPolicy
 ) -> Iterator[tuple[Batch, Mapping[str, Outcomes]]]:
     """Read predictions and match them with the ground truth; yield each batch of images with its outcomes by
@@ -111,7 +112,7 @@ class MatchedLines:
         return MatchedLines, (self.image_ids, PickleBuffer(self.lines), self.coverage)
 
 
-def matched_lines(
+def match_lines(
     predictions: Stream,
     truth: GroundTruth,
     protocols: Sequence[Protocol],
@@ -130,7 +131,7 @@ def matched_lines(
     # Each batch is held back until the next one is there: the last one must state how many lines were dropped.
     held_back: MatchedLines | None = None
     try:
-        for matched in _matched_lines(predictions, truth, protocols, filters, policy, partial):
+        for matched in _match_lines(predictions, truth, protocols, filters, policy, partial):
             if held_back is not None:
                 yield held_back
             held_back = matched
@@ -142,7 +143,7 @@ def matched_lines(
         yield held_back.state_skipped(policy.skipped - skipped_before, len(protocols))
 
 
-def _matched_lines(
+def _match_lines(
     predictions: Stream,
     truth: GroundTruth,
     protocols: Sequence[Protocol],
@@ -151,7 +152,7 @@ def _matched_lines(
     partial: bool,
 ) -> Iterator[MatchedLines]:
     """Match the predictions and yield their match records, batch by batch; then, unless `partial`, those of images
-    without predictions. `matched_lines`, which has the same arguments, adds the number of dropped lines."""
+    without predictions. The arguments are those of `match_lines`, which adds the number of dropped lines."""
     from hoicli.evaluation.match_records import MatchWriter
 
     writer = MatchWriter(truth, protocols, filters, partial=partial)
@@ -162,12 +163,15 @@ def _matched_lines(
         scenes = scenes_of(chunk, truth.vocabulary, scored=True)
         if not all(image_id in truth.position for image_id in scenes.image_ids):
             return None
-        batch, coverage = Batch(scenes, truth), Coverage()
+        batch = Batch(scenes, truth)
+        coverage = Coverage()
         coverage.add(batch)
-        return MatchedLines(scenes.image_ids, writer.lines(batch, match_all(batch, protocols, filters)), coverage)
+        records = writer.make_lines(batch, match_all(batch, protocols, filters))
+        return MatchedLines(scenes.image_ids, records, coverage)
 
     with no_garbage_collection():
-        check, register = checker(truth.vocabulary, scored=True), ImageRegister(truth.position)
+        check = checker(truth.vocabulary, scored=True)
+        register = ImageRegister(truth.position)
         processes = predictions.processes()
         for matched in read_columns(predictions, match_chunk, check, policy, register=register, processes=processes):
             image_ids_seen.update(matched.image_ids)
@@ -198,15 +202,17 @@ def gather_in_parallel(
     one for each share of its lines, computed by several processes.
 
     gather: reads a stream under an error policy. images: returns the images of a result. independent: returns whether
-    results may be merged at all. If a process fails, an image is in two shares, or results are not independent, the
-    whole file is gathered again in this process under `policy`, so that an error names the right line."""
+    results may be merged at all (by default always). If a process fails, an image is in two shares, or results are not
+    independent, the whole file is gathered again in this process under `policy`, so that an error names the right
+    line."""
     shares = predictions.shares()
     # the policy of a share stops at the first bad line: then all is gathered again under `policy`
     results = fork_map(lambda share: gather(share, ErrorPolicy()), shares) if shares else None
     if results is not None and independent(results):
         # Hashes take less memory than the ids. Two images have the same one in about one of 10^7 streams of a million
         # images: then the file is gathered again, which costs only time.
-        hashes = np.fromiter(map(hash, chain.from_iterable(map(images, results))), dtype=np.int64)
+        all_images = chain.from_iterable(images(result) for result in results)
+        hashes = np.fromiter(map(hash, all_images), dtype=np.int64)
         if len(distinct(hashes)) == len(hashes):
             return results
     return [gather(predictions, policy)]
@@ -217,7 +223,8 @@ def tally_matches(
 ) -> tuple[Tally, Coverage]:
     """Return the tally of matched batches, to be ranked, and their coverage, which tells how well predictions and
     ground truth fit together."""
-    coverage, tally = Coverage(), Tally(protocols, len(vocabulary.interactions))
+    tally = Tally(protocols, len(vocabulary.interactions))
+    coverage = Coverage()
     for batch, outcomes in matched:
         coverage.add(batch)
         tally.add_batch(batch, outcomes)
@@ -240,7 +247,7 @@ def tally_predictions(
 
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Tally, Coverage]:
         """Match some lines, and return their tally and coverage."""
-        matched = matched_batches(lines, truth, protocols, filters, shared_policy)
+        matched = match_batches(lines, truth, protocols, filters, shared_policy)
         return tally_matches(matched, protocols, truth.vocabulary)
 
     parts = gather_in_parallel(gather, predictions, policy, lambda part: part[0].listed.image_ids)
@@ -256,7 +263,7 @@ def tally_predictions(
     return tally
 
 
-def tallies(
+def gather_tallies(
     predictions: Predictions,
     gt: Stream | GroundTruth | None,
     chosen: Sequence[Protocol],
@@ -284,7 +291,8 @@ def tallies(
         truth = read_truth(gt, vocabulary, policy, allow_uncounted=filters.allow_uncounted)
     if truth is not None and not matched:
         chosen = views.views_of(choose_computable(truth, chosen, named), named)
-        yield tally_predictions(predictions, truth, chosen, filters, policy, named), vocabulary, filters.signature()
+        tally = tally_predictions(predictions, truth, chosen, filters, policy, named)
+        yield tally, vocabulary, filters.signature()
         return
     yield from _match_stream_tallies(predictions, truth, vocabulary, chosen, filters, policy, named=named, views=views)
 
@@ -300,8 +308,8 @@ def _match_stream_tallies(
     named: Collection[str],
     views: Views,
 ) -> Iterator[tuple[Tally, Vocabulary, dict[str, str]]]:
-    """Yield what `tallies` does for match records: for each view of a protocol its tally, the vocabulary, and settings
-    for signatures. truth: the ground truth of images that the records lack, None if they must have all."""
+    """Yield what `gather_tallies` does for match records: for each view of a protocol its tally, the vocabulary, and
+    settings for signatures. truth: the ground truth of images that the records lack, None if they must have all."""
     from hoicli.evaluation.match_stream import MatchStream, read_matches
 
     if filters.removes:
@@ -320,23 +328,26 @@ def _match_stream_tallies(
     # Without --iou and --slice, all views that the match records have are evaluated.
     keys = list(requested) if views.thresholds.values or views.of_data else stream.view_keys(names)
     for key in keys:
-        _check_matched(stream, key, requested[key] if key in requested else protocols[stream.views[key].protocol.name])
+        view = requested[key] if key in requested else protocols[stream.views[key].protocol.name]
+        _check_matched(stream, key, view)
 
-    # Then whether the records of each are whole, and its results; `truth` adds what the records lack.
+    # Then whether the records of each view are whole, and its results; `truth` adds what the records lack.
     matched_views = [stream.views[key] for key in keys]
-    for view in matched_views:
-        view.check_whole(truth, stream.unread, predictions.name)
-    unlabelled = find_unlabelled_views({view.protocol: view.tally for view in matched_views}, named, predictions.name)
-    evaluated_views = [view for view in matched_views if view.protocol not in unlabelled]
+    for matched in matched_views:
+        matched.check_whole(truth, stream.unread, predictions.name)
+    tallies = {matched.protocol: matched.tally for matched in matched_views}
+    unlabelled = find_unlabelled_views(tallies, named, predictions.name)
+    evaluated_views = [matched for matched in matched_views if matched.protocol not in unlabelled]
     if truth is not None:
-        for view in evaluated_views:
-            view.add_missed(truth, requested.get(view.protocol.key, view.protocol))
-        tell_absent(truth, [view.protocol for view in matched_views])
-        for message in {unpredicted_note(len(view.tally.listed.image_ids), truth) for view in matched_views} - {""}:
+        for matched in evaluated_views:
+            matched.add_missed(truth, requested.get(matched.protocol.key, matched.protocol))
+        tell_absent(truth, list(tallies))
+        messages = {unpredicted_note(len(tally.listed.image_ids), truth) for tally in tallies.values()}
+        for message in messages - {""}:
             note(message)
-    for view in evaluated_views:
-        view.check_counted(vocabulary, predictions.name, allowed=filters.allow_uncounted)
-        yield view.tally, vocabulary, view.signed_settings()
+    for matched in evaluated_views:
+        matched.check_counted(vocabulary, predictions.name, allowed=filters.allow_uncounted)
+        yield matched.tally, vocabulary, matched.signed_settings()
 
 
 def _names_in_stream(
@@ -366,16 +377,14 @@ def _check_matched(stream: MatchStream, key: str, protocol: Protocol) -> None:
     if key not in stream.views:
         # a view is (key, value) pairs: iou, slice, and the slice's part, which has no option of its own
         options_text = " ".join(f"--{option} {value}" for option, value in protocol.view if option != "part")
-        if not options_text:
-            options_there = set(
-                chain.from_iterable(
-                    view.protocol.view for view in stream.views.values() if view.protocol.name == protocol.name
-                )
-            )
-            have = " or ".join(sorted(f"--{option} {value}" for option, value in options_there if option != "part"))
-            raise UsageError(f"the matches of {protocol.name} have only {have}: ask for one, or match again without")
-        raise UsageError(f"{options_text}: the matches of {protocol.name} do not have it; give it to hoicli match")
-    settings_there, settings_wanted = stream.views[key].settings, protocol.settings()
-    files = [name for name in ("row", "slice") if name in settings_wanted]  # settings with a digest of a file
-    if any(settings_wanted[name] != settings_there.get(name) for name in files):
+        if options_text:
+            raise UsageError(f"{options_text}: the matches of {protocol.name} do not have it; give it to hoicli match")
+        views_there = [view.protocol for view in stream.views.values() if view.protocol.name == protocol.name]
+        options_there = set(chain.from_iterable(view.view for view in views_there))
+        have = " or ".join(sorted(f"--{option} {value}" for option, value in options_there if option != "part"))
+        raise UsageError(f"the matches of {protocol.name} have only {have}: ask for one, or match again without")
+    settings_there = stream.views[key].settings
+    settings_wanted = protocol.settings()
+    of_files = [name for name in ("row", "slice") if name in settings_wanted]  # settings with a digest of a file
+    if any(settings_wanted[name] != settings_there.get(name) for name in of_files):
         raise UsageError(f"{key}: was matched with another file of that name; match again")

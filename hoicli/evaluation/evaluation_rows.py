@@ -42,9 +42,13 @@ class Wanted:
     metrics: Collection[str] = ()
 
     def settings(self) -> dict[str, str]:
-        """Return the settings that these options add to signatures, as text by key; empty if neither is used."""
-        settings = {"split": self.split} if self.split else {}
-        return settings | ({"noint": "ignored"} if self.ignore_no_interaction else {})
+        """Return the settings that `split` and `ignore_no_interaction` add to signatures, as text by key."""
+        settings = {}
+        if self.split:
+            settings["split"] = self.split
+        if self.ignore_no_interaction:
+            settings["noint"] = "ignored"
+        return settings
 
 
 @dataclass(frozen=True)
@@ -86,21 +90,22 @@ class Evaluated:
         tags: Mapping[str, str],
         note: str = "",
     ) -> list[Evaluated]:
-        """Return the results of all classes, then once more for each part of the requested slices of classes (the parts
-        into which `--slice` divides them). The arguments are the fields of the first. Raises `UsageError` if the user's
-        tags have a name that views (other IoU thresholds, parts of the data) use."""
+        """Return the results of all classes, followed by the same results limited to each part of the requested slices
+        of classes. Arguments: as the fields of `Evaluated`. Raises `UsageError` if the user's tags have a name that
+        views (other IoU thresholds, parts of the data) use."""
         view = dict(protocol.view)
         if taken := sorted(view.keys() & tags.keys()):
             raise UsageError(f"{arg('tag', ', '.join(taken))}: rows of views have a {taken[0]} of their own")
-        evaluated = [cls(protocol, vocabulary, requested, results, settings, tags, view, note=note)]
+        on_all = cls(protocol, vocabulary, requested, results, settings, tags, view, note=note)
         if "slice" in view:  # a part of the data is not divided further
-            return evaluated
+            return [on_all]
+        on_parts = []
         for slice_ in requested.slices:
             for part, classes in zip(slice_.parts, slice_.classes_of_parts(results.positives.tolist()), strict=True):
                 part_settings = {**settings, **slice_.setting(part)}
                 part_view = view | slice_.tags(part)
-                evaluated.append(replace(evaluated[0], within=classes, view=part_view, settings=part_settings))
-        return evaluated
+                on_parts.append(replace(on_all, within=classes, view=part_view, settings=part_settings))
+        return [on_all, *on_parts]
 
     @cached_property
     def classes(self) -> Vocabulary:
@@ -111,9 +116,14 @@ class Evaluated:
     def members(self) -> dict[str, Ints]:
         """The numbers of the classes that each subset's mean is over, by the subset's name. In a part of a slice of
         classes, subsets without classes are left out."""
-        ignored, split = self.requested.ignore_no_interaction, self.requested.split
-        subsets = subset_classes(self.vocabulary, self.protocol, split=split, ignore_no_interaction=ignored)
-        averaged = self.results.average_subsets(subsets)
+        requested = self.requested
+        subsets = subset_classes(
+            self.vocabulary,
+            self.protocol,
+            split=requested.split,
+            ignore_no_interaction=requested.ignore_no_interaction,
+        )
+        averaged = self.results.keep_averaged(subsets)
         if self.within is None:
             return averaged
         in_part = {name: classes[np.isin(classes, sorted(self.within))] for name, classes in averaged.items()}
@@ -133,16 +143,15 @@ class Evaluated:
         of_means: dict[str, tuple[float, float] | None] = {}
         for mean in self.means:
             if mean.ap is not None:
-                members = self.members[mean.subset]  # the numbers of the subset's classes
-                # a class without ground truth (`unannotated`) counts 0 in the mean of each resample, as in the mean
-                # itself
-                resampled_means = rounds.means(members, lists.unannotated)
-                of_means[mean.subset] = interval(
-                    mean.ap, resampled_means, lists.images_of_truth(members), **value_range
-                )
+                classes = self.members[mean.subset]
+                # a class without ground truth (`unannotated`) counts 0 in each resampled mean, as in the mean itself
+                resampled_means = rounds.means(classes, lists.unannotated)
+                image_count = lists.images_of_truth(classes)
+                of_means[mean.subset] = interval(mean.ap, resampled_means, image_count, **value_range)
         of_classes: dict[int, tuple[float, float] | None] = {}
         if self.requested.per_class and self.within is None:  # a part of a slice has no rows of classes
-            ap, resampled = self.results.ap.tolist(), rounds.classes()
+            ap = self.results.ap.tolist()
+            resampled = rounds.classes()
             for number, image_count in enumerate(lists.truth_images.tolist()):
                 of_classes[number] = interval(ap[number], resampled[number], image_count, **value_range)
         return Intervals(settings=resampling.signature(), of_means=of_means, of_classes=of_classes)
@@ -151,8 +160,10 @@ class Evaluated:
         """Yield a row for the mAP of each subset, in percent, with its interval if given; `n` is the number of classes.
         Then yield the mean maximal recall of each subset, if it or rows for each class are requested, and mPD and the
         harmonic mean, if these are."""
-        has_recall = self.requested.per_class or RECALL in self.requested.metrics
-        for metric, last_keys in self._metrics("mAP", *([RECALL] if has_recall else []), intervals=intervals):
+        metrics = ["mAP"]
+        if self.requested.per_class or RECALL in self.requested.metrics:
+            metrics.append(RECALL)
+        for metric, last_keys in self._metric_keys(*metrics, intervals=intervals):
             for mean in self.means:
                 value = mean.ap if metric == "mAP" else mean.max_recall
                 numbers = {"value": percent(value), "n": mean.classes}
@@ -173,8 +184,9 @@ class Evaluated:
     def class_rows(self, intervals: Intervals | None = None) -> Iterator[Row]:
         """Yield a row for the AP of each class that the protocol averages, in percent, with its interval if given; then
         one for the maximal recall of each. `n` is the number of the class's ground-truth triplets."""
-        results, keys_of_class = self.results, class_keys(self.classes, self.protocol)
-        for metric, last_keys in self._metrics("AP", "max_recall", intervals=intervals):
+        results = self.results
+        keys_of_class = class_keys(self.classes, self.protocol)
+        for metric, last_keys in self._metric_keys("AP", "max_recall", intervals=intervals):
             values = (results.ap if metric == "AP" else results.max_recall).tolist()
             for number in np.flatnonzero(results.in_mean).tolist():
                 numbers = {"value": percent(values[number]), "n": int(results.positives[number])}
@@ -189,42 +201,50 @@ class Evaluated:
         The average is over the verbs except no_interaction that have several classes in the mean; `n` is their number.
         A verb whose best AP is 0 counts 100. Raises `UsageError` if the classes are no pairs of verb and object."""
         check_metrics(["mPD"], [self.protocol])
-        vocabulary, ap = self.classes, self.results.ap
+        vocabulary = self.classes
         aps_by_verb: dict[str, list[float]] = {}
         for number in np.flatnonzero(self.results.in_mean).tolist():
             if number not in vocabulary.no_interaction_ids and (self.within is None or number in self.within):
                 verb, _ = vocabulary.interactions[number]
-                aps_by_verb.setdefault(verb, []).append(float(ap[number]))
-        degradation = []
+                aps_by_verb.setdefault(verb, []).append(float(self.results.ap[number]))
+        degradations = []  # of each verb
         for aps in aps_by_verb.values():
             if len(aps) > 1:
                 best = max(aps)
-                degradation.append((best - float(np.mean(aps))) / best if best else 1.0)
-        value = float(np.mean(degradation)) if degradation else None
-        return result_row("mPD", subset="full", value=percent(value), n=len(degradation), **self.last_keys())
+                degradations.append((best - float(np.mean(aps))) / best if best else 1.0)
+        value = float(np.mean(degradations)) if degradations else None
+        return result_row("mPD", subset="full", value=percent(value), n=len(degradations), **self.last_keys())
 
     def _harmonic_row(self) -> Row:
         """Return the row of the harmonic mean of the mAP of the unseen and of the seen classes, in percent; `n` is the
         number of these classes. It is 0 if one of the two is 0 (mlvlab/VDRP main_tip_finetune.py `h_mean`), and null
         without classes of one of them."""
-        of_subset = {mean.subset: mean for mean in self.means}
-        unseen_ap, seen_ap = (of_subset[name].ap if name in of_subset else None for name in ("unseen", "seen"))
+        mean_of_subset = {mean.subset: mean for mean in self.means}
+        no_classes = Mean("", ap=None, max_recall=None, classes=0)
+        unseen = mean_of_subset.get("unseen", no_classes)
+        seen = mean_of_subset.get("seen", no_classes)
         value = None
-        if unseen_ap is not None and seen_ap is not None:
-            value = 2 * unseen_ap * seen_ap / (unseen_ap + seen_ap) if unseen_ap and seen_ap else 0.0
-        count = sum(of_subset[name].classes for name in ("unseen", "seen") if name in of_subset)
+        if unseen.ap is not None and seen.ap is not None:
+            value = 2 * unseen.ap * seen.ap / (unseen.ap + seen.ap) if unseen.ap and seen.ap else 0.0
+        count = unseen.classes + seen.classes
         return result_row(HARMONIC, subset="full", value=percent(value), n=count, **self.last_keys())
 
-    def _metrics(self, *metrics: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
+    def _metric_keys(self, *metrics: str, intervals: Intervals | None) -> Iterator[tuple[str, Row]]:
         """Yield each metric's name with the keys that its rows end with. Only the first metric (mAP or AP) can have
         intervals, so only its signature states how was resampled."""
         for metric in metrics:
-            yield metric, self.last_keys({} if intervals is None or metric != metrics[0] else intervals.settings)
+            if intervals is not None and metric == metrics[0]:
+                yield metric, self.last_keys(intervals.settings)
+            else:
+                yield metric, self.last_keys()
 
     def last_keys(self, more_settings: Settings | None = None) -> Row:
-        """Return the keys that rows of percentages end with: unit, protocol, tags, signature, and the note if any."""
-        ends = row_ends(self.protocol.name, {**self.tags, **self.view}, {**self.settings, **(more_settings or {})})
-        return {"unit": "%", **ends, **({"note": self.note} if self.note else {})}
+        """Return the keys that rows of percentages end with: unit, protocol, tags, signature, and the note if any.
+        more_settings: what the signature states besides `settings`."""
+        settings = {**self.settings, **(more_settings or {})}
+        ends = row_ends(self.protocol.name, {**self.tags, **self.view}, settings)
+        note = {"note": self.note} if self.note else {}
+        return {"unit": "%", **ends, **note}
 
 
 def check_metrics(metrics: Collection[str], protocols: Iterable[Protocol], split: str | None = None) -> None:
@@ -232,11 +252,12 @@ def check_metrics(metrics: Collection[str], protocols: Iterable[Protocol], split
     harmonic mean is and there is no zero-shot split."""
     if HARMONIC in metrics and not split:
         raise UsageError(f"{arg('metric', HARMONIC)}: of unseen and seen classes; name the split with {arg('split')}")
-    for protocol in protocols if "mPD" in metrics else ():
+    if "mPD" not in metrics:
+        return
+    for protocol in protocols:
         if protocol.roles or protocol.by_verb:
-            raise UsageError(
-                f"{arg('metric', 'mPD')}: the classes of {protocol.name} are no verbs with objects; leave it out"
-            )
+            problem = f"the classes of {protocol.name} are no verbs with objects; leave it out"
+            raise UsageError(f"{arg('metric', 'mPD')}: {problem}")
 
 
 def tally_rows(
@@ -252,7 +273,7 @@ def tally_rows(
     signatures state besides the protocol, the dataset and what is requested."""
     settings = {**settings, "data": vocabulary.signed, **requested.settings()}
 
-    def evaluated_parts(protocol: Protocol, results: ClassResults) -> list[Evaluated]:
+    def split(protocol: Protocol, results: ClassResults) -> list[Evaluated]:
         """Return the results of all classes, then those of each part of the slices of classes."""
         protocol_settings = {**settings, **tally.settings(protocol)}
         note = tally.gap_note(protocol)
@@ -260,14 +281,14 @@ def tally_rows(
 
     if resampling is None:
         for protocol, results in tally.results(vocabulary):
-            for evaluated in evaluated_parts(protocol, results):
+            for evaluated in split(protocol, results):
                 yield from evaluated.all_rows()
         return
     from hoicli.resampling.rounds import resample
 
     for protocol, results, lists in tally.ranked_results(vocabulary, tally.image_ids):
         (rounds,) = resample([lists], resampling, f"{protocol.key}: resamples")
-        for evaluated in evaluated_parts(protocol, results):
+        for evaluated in split(protocol, results):
             yield from evaluated.all_rows(evaluated.intervals(lists, rounds, resampling))
 
 
@@ -276,7 +297,8 @@ def class_keys(vocabulary: Vocabulary, protocol: Protocol) -> list[Row]:
     frequency group (rare, non_rare), or if the protocol has subsets of its own, the smallest of these that the class is
     in; "full" for a class in none. vocabulary: the one whose interactions are the protocol's classes."""
     subset_of_class = vocabulary.group_of
-    for subset in sorted(protocol.subsets, key=lambda name: -len(vocabulary.members(name))):  # the smallest comes last
+    largest_first = sorted(protocol.subsets, key=lambda name: -len(vocabulary.members(name)))
+    for subset in largest_first:  # the smallest comes last, and stays
         subset_of_class |= dict.fromkeys(vocabulary.members(subset), subset)
     return [
         {"subset": subset_of_class.get(number, "full"), "verb": verb, vocabulary.qualifier: name or None}

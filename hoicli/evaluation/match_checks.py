@@ -64,9 +64,12 @@ def match_problems(
         return
     name = record["protocol"] if type(record["protocol"]) is str else ""
     protocol = (protocols or {}).get(name) or PROTOCOLS.get(name)
-    published = PROTOCOLS.get(name, protocol)  # a record without a dataset is of the one its protocol was published for
-    dataset = record.get("dataset", vocabulary.name if published is None else published.dataset)
-    if dataset != (vocabulary.signed if "dataset" in record else vocabulary.name):
+    published = PROTOCOLS.get(name, protocol)
+    if "dataset" in record:
+        dataset, expected = record["dataset"], vocabulary.signed
+    else:  # a record without a dataset is of the one its protocol was published for
+        dataset, expected = vocabulary.name if published is None else published.dataset, vocabulary.name
+    if dataset != expected:
         yield _other_dataset(record, str(dataset), vocabulary)
         return
     if protocol is None:
@@ -95,10 +98,10 @@ def _other_dataset(record: Record, dataset: str, vocabulary: Vocabulary) -> Prob
         return Problem("protocol", text)
     if vocabulary.own and dataset.startswith(f"{vocabulary.name}-"):
         fix = f"{vocabulary.path} has changed since; match the predictions again"
+    elif dataset in DATASETS:
+        fix = arg("dataset", dataset)
     else:
-        fix = (
-            arg("dataset", dataset) if dataset in DATASETS else f"give its file with {arg('dataset', like='FILE.json')}"
-        )
+        fix = f"give its file with {arg('dataset', like='FILE.json')}"
     return Problem("dataset", f"matches of {short(dataset)}, not of {vocabulary.signed}; {fix}")
 
 
@@ -106,12 +109,13 @@ def _caveat_problems(value: Any, protocol: Protocol | None) -> Iterator[Problem]
     """Yield the problems of a record's field `caveats` (facts about where its data came from): no array of known names,
     or a caveat that rules the protocol out. protocol: None if the record names none."""
     try:
-        refused = caveats.names(caveats.read_caveats(value) & (0 if protocol is None else protocol.refuses))
+        mask = caveats.read_caveats(value)
     except (KeyError, TypeError):
         yield Problem("caveats", f"must be an array of {', '.join(caveats.CAVEATS)}; hoicli match writes one")
         return
-    for name in refused:
-        yield Problem("protocol", caveats.CAVEATS[name].lacks)
+    if protocol is not None:
+        for name in caveats.names(mask & protocol.refuses):
+            yield Problem("protocol", caveats.CAVEATS[name].lacks)
 
 
 def _balance_problems(record: Record, qualifier: str) -> Iterator[Problem]:
@@ -138,22 +142,26 @@ def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predic
     if type(item) is not dict:
         yield Problem(field_name, AGAIN)
         return
-    verb, label, role = item.get("verb"), item.get("label"), item.get("role") or ""
-    known_verb = type(verb) is str and verb in vocabulary.verb_ids
-    if not known_verb:
-        of_verb = f"{field_name}.verb"
-        yield unknown_label(of_verb, "verb", verb, vocabulary) if type(verb) is str else Problem(of_verb, AGAIN)
+    verb = item.get("verb")
+    label = item.get("label")
+    role = item.get("role") or ""
+    is_known_verb = type(verb) is str and verb in vocabulary.verb_ids
+    if type(verb) is not str:
+        yield Problem(f"{field_name}.verb", AGAIN)
+    elif not is_known_verb:
+        yield unknown_label(f"{field_name}.verb", "verb", verb, vocabulary)
     if vocabulary.roles:
-        if known_verb and (type(role) is not str or (verb, role) not in vocabulary.interaction_ids):
+        if is_known_verb and (type(role) is not str or (verb, role) not in vocabulary.interaction_ids):
             yield Problem(f"{field_name}.role", f"{role!r} is no role of {verb}; match the predictions again")
     elif type(label) is not str:
         yield Problem(f"{field_name}.label", AGAIN)
     elif label not in vocabulary.object_ids:
         yield unknown_label(f"{field_name}.label", "object", label, vocabulary)
-    # all ground truth counts; predictions may be no interaction if their outcome says that they do not count
-    elif known_verb and (verb, label) not in vocabulary.interaction_ids and item.get("outcome", COUNTED[0]) in COUNTED:
-        text = f"{verb} {label} is no {vocabulary.name} interaction, and cannot count; match the predictions again"
-        yield Problem(f"{field_name}.label", text)
+    elif is_known_verb and (verb, label) not in vocabulary.interaction_ids:
+        # all ground truth counts; predictions may be no interaction if their outcome says that they do not count
+        if item.get("outcome", COUNTED[0]) in COUNTED:
+            text = f"{verb} {label} is no {vocabulary.name} interaction, and cannot count; match the predictions again"
+            yield Problem(f"{field_name}.label", text)
     if predicted and not is_number(item.get("score")):
         yield Problem(f"{field_name}.score", AGAIN)
     if predicted and (type(item.get("outcome")) is not str or item["outcome"] not in OUTCOME_CODES):

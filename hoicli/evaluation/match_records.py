@@ -43,14 +43,14 @@ class MatchWriter:
         self._states_classless = filters.allow_uncounted
         self._verbs, self._labels = _name_texts(truth.vocabulary)
 
-    def lines(self, batch: Batch, outcomes: Mapping[str, Outcomes]) -> bytes:
+    def make_lines(self, batch: Batch, outcomes: Mapping[str, Outcomes]) -> bytes:
         """Return the match records of a batch as JSON lines. outcomes: those of the batch by `Protocol.key`."""
         # These texts depend only on whether a protocol goes by the person first: they are made once or twice.
-        triplets = {protocol.person_first: self._prediction_texts(batch, protocol) for protocol in self._protocols}
+        beginnings = {protocol.person_first: self._beginning_texts(batch, protocol) for protocol in self._protocols}
         texts = [
             (
                 make_first_keys,
-                self._predictions(batch, outcomes[protocol.key], protocol, triplets[protocol.person_first]),
+                self._prediction_texts(batch, outcomes[protocol.key], protocol, beginnings[protocol.person_first]),
                 self._truth_texts(batch, outcomes[protocol.key], protocol),
                 batch.box_matches(protocol),
             )
@@ -78,49 +78,56 @@ class MatchWriter:
                 joined += (b'],"box_matches":', orjson.dumps(boxes[start:end]), b"}\n")
         return b"".join(joined)
 
-    def _prediction_texts(self, batch: Batch, protocol: Protocol) -> Sequence[Texts]:
+    def _beginning_texts(self, batch: Batch, protocol: Protocol) -> Sequence[Texts]:
         """Return the beginning of each prediction's JSON, up to its score, as columns of text to be put side by side.
-        What follows, the outcome, differs by protocol; this only by whether the protocol is person-first."""
-        scenes, every = batch.predictions, np.arange(len(batch.predictions.score))
+        Unlike the outcome that follows, it is the same for all protocols that are person-first, and for all others."""
+        scenes = batch.predictions
+        every = np.arange(len(scenes.score))
         no_object = batch.empty_object if protocol.person_first else scenes.object < 0
         return [*self._triplet_texts(scenes, every, no_object, b"score"), _texts(_numbers(scenes.score))]
 
-    def _predictions(
-        self, batch: Batch, outcomes: Outcomes, protocol: Protocol, predicted: Sequence[Texts]
+    def _prediction_texts(
+        self, batch: Batch, outcomes: Outcomes, protocol: Protocol, beginnings: Sequence[Texts]
     ) -> list[list[bytes]]:
-        """Return, for each image, the pieces of JSON text of its predictions with their outcomes. predicted: the
-        beginnings that `_prediction_texts` returns. Under a person-first protocol, each also states the annotated
-        person that its subject belongs to, as `person`."""
+        """Return, for each image, the pieces of JSON text of its predictions with their outcomes. beginnings: what
+        `_beginning_texts` returns. Under a person-first protocol, each prediction also states the annotated person that
+        its subject belongs to, as `person`."""
+        closing = b"" if protocol.person_first else b"}"  # `person` is still to come
         outcome_texts = [b',"outcome":"%b","gt":' % name.encode() for name in OUTCOMES]
-        unmatched = _texts(text + b'null,"iou_subject":null,"iou_object":null}' for text in outcome_texts)
+        unmatched = _texts(text + b'null,"iou_subject":null,"iou_object":null' + closing for text in outcome_texts)
         ends = unmatched[outcomes.code]
-        # of predictions whose image has ground truth of their class; -1, for no triplet, becomes null (`missing`)
+        # `matched`: the predictions whose image has ground truth of their class. The triplet's index is null (-1) if
+        # the overlap is too small.
+        gt_index = np.where(outcomes.enough, _truth_places(batch, protocol, outcomes), -1)
         matched = zip(
             outcomes.code[outcomes.row].tolist(),
-            _numbers(np.where(outcomes.enough, _truth_places(batch, protocol, outcomes), -1), missing=True),
+            _numbers(gt_index, missing=True),
             _numbers(outcomes.iou_subject),
             _numbers(outcomes.iou_object),
             strict=True,
         )
+        template = b'%b%b,"iou_subject":%b,"iou_object":%b' + closing
         ends[outcomes.row] = _texts(
-            b'%b%b,"iou_subject":%b,"iou_object":%b}' % (outcome_texts[code], gt, iou_subject, iou_object)
+            template % (outcome_texts[code], gt, iou_subject, iou_object)
             for code, gt, iou_subject, iou_object in matched
         )
         if protocol.person_first:
             people = batch.find_people(protocol)
             first_box = self._truth.scenes.box_start[batch.image_of_hoi]
             person = _numbers(np.where(people < 0, -1, people - first_box), missing=True)
-            ends = _texts(b'%b,"person":%b}' % (end[:-1], number) for end, number in zip(ends, person, strict=True))
-        return _array_pieces([*predicted, ends], batch.predictions.hoi_start)
+            ends = _texts(b'%b,"person":%b}' % (end, number) for end, number in zip(ends, person, strict=True))
+        return _array_pieces([*beginnings, ends], batch.predictions.hoi_start)
 
     def _truth_texts(self, batch: Batch, outcomes: Outcomes, protocol: Protocol) -> list[list[bytes]]:
         """Return, for each image, the pieces of JSON text of its ground-truth triplets that count under a protocol.
         Each triplet states which prediction of the image found it, null for none."""
-        scenes, image, counted = self._truth.scenes, batch.image, self._truth.counted_triplets(protocol)
+        scenes = self._truth.scenes
         # For each counted triplet of the batch: its image, as an index in the batch, and its row in the ground truth.
-        owner, row = expand_runs(scenes.hoi_start[image], scenes.hoi_start[image + 1] - scenes.hoi_start[image])
-        owner, row = owner[counted[row]], row[counted[row]]
-        start = starts_of(np.bincount(owner, minlength=len(image)))
+        first_row = scenes.hoi_start[batch.image]
+        owner, row = expand_runs(first_row, scenes.hoi_start[batch.image + 1] - first_row)
+        is_counted = self._truth.counted_triplets(protocol)[row]
+        owner, row = owner[is_counted], row[is_counted]
+        start = starts_of(np.bincount(owner, minlength=len(batch.image)))
         # outcomes.row: the predictions with ground truth of their class; enough: which of them reach the threshold
         hit = outcomes.enough & (outcomes.code[outcomes.row] == TRUE_POSITIVE)
         prediction = outcomes.row[hit]
@@ -134,19 +141,22 @@ class MatchWriter:
 
     def _triplet_texts(self, scenes: Scenes, row: Ints, no_object: Bools, next_key: bytes) -> list[Texts]:
         """Return the beginning of the JSON of M triplets as columns of text: `,{"subject":0`, `,"object":1`, the verb,
-        and the object's label with the key that comes next. no_object [M]: whether each has none."""
+        and the object's label with the key that comes next. row [M]: their rows in `scenes`; no_object [M]: whether
+        each has no object."""
         first_box = scenes.box_start[scenes.image_of_hoi[row]]
-        subject, object_ = scenes.subject[row] - first_box, np.where(no_object, -1, scenes.object[row] - first_box)
+        subject = scenes.subject[row] - first_box
+        object_ = np.where(no_object, -1, scenes.object[row] - first_box)
         verb = (scenes.interaction if self._truth.vocabulary.roles else scenes.verb)[row]
         # Each different text is made once, and then looked up for every triplet.
         subjects = (b',{"subject":%d' % number for number in range(subject.max(initial=-1) + 1))
         numbers = (b"%d" % number for number in range(object_.max(initial=-1) + 1))
         objects = (b',"object":' + text for text in (*numbers, b"null"))  # -1 finds the last one, null
+        labels = self._labels + b',"%b":' % next_key
         return [
             _texts(subjects)[subject],
             _texts(objects)[object_],
             self._verbs[verb],
-            (self._labels + b',"%b":' % next_key)[scenes.object_label[row]],
+            labels[scenes.object_label[row]],
         ]
 
 
@@ -203,8 +213,9 @@ def _key_texts(records: Iterable[Record]) -> Texts:
 def _truth_places(batch: Batch, protocol: Protocol, outcomes: Outcomes) -> Ints:
     """Return [K], for each of the K predictions in `outcomes.row`, the position of its ground-truth triplet among the
     triplets of its image that count under the protocol."""
-    before, start = batch.truth.counted_before(protocol), batch.truth.scenes.hoi_start
-    places: Ints = before[outcomes.truth] - before[start[batch.image_of_hoi[outcomes.row]]]
+    counted_before = batch.truth.counted_before(protocol)  # each triplet of the ground truth
+    first_of_image = batch.truth.scenes.hoi_start[batch.image_of_hoi[outcomes.row]]
+    places: Ints = counted_before[outcomes.truth] - counted_before[first_of_image]
     return places
 
 
@@ -219,7 +230,9 @@ def _numbers(column: NDArray[np.generic], *, missing: bool = False) -> list[byte
         return []
     # The column is written as one JSON array and split again, which is faster than a text for each number.
     text = orjson.dumps(np.ascontiguousarray(column), option=orjson.OPT_SERIALIZE_NUMPY)[1:-1]
-    return (text.replace(b"-1", b"null") if missing else text).split(b",")
+    if missing:
+        text = text.replace(b"-1", b"null")
+    return text.split(b",")
 
 
 def _array_pieces(columns: Sequence[Texts], start: Ints) -> list[list[bytes]]:
@@ -227,7 +240,8 @@ def _array_pieces(columns: Sequence[Texts], start: Ints) -> list[list[bytes]]:
 
     columns: each has one piece of every object; the first piece of an object begins with a comma, which is taken away
     from the first object of an image. start [N + 1]: the index of each image's first object."""
-    pieces, width = np.stack(columns, axis=1).ravel().tolist(), len(columns)  # the pieces object by object
+    pieces = np.stack(columns, axis=1).ravel().tolist()  # object by object
+    width = len(columns)
     pieces_of_images = [pieces[width * begin : width * end] for begin, end in pairwise(start.tolist())]
     for image_pieces in pieces_of_images:
         if image_pieces:

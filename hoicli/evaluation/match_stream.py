@@ -72,17 +72,15 @@ class MatchedView:
     def truth_settings(self) -> dict[str, str]:
         """Return the settings that the ground truth adds to signatures: digests of its annotations and their order,
         whether most of it has no class, and caveats; the same as `GroundTruth.settings` gives for the ground truth."""
-        return {
-            **truth_settings(self.tally.truth_total, self.tally.orders[self.protocol.key]),
-            **(UNCOUNTED if self.classless > 0 else {}),
-            **caveats.settings(self.tally.caveats & self.protocol.depends_on),
-        }
+        digests = truth_settings(self.tally.truth_total, self.tally.orders[self.protocol.key])
+        uncounted = UNCOUNTED if self.classless > 0 else {}
+        return {**digests, **uncounted, **caveats.settings(self.tally.caveats & self.protocol.depends_on)}
 
     def signed_settings(self) -> dict[str, str]:
         """Return the settings of the records for signatures. Records made with `--allow-uncounted` all have the setting
         UNCOUNTED; signatures have it only if most triplets or predictions indeed have no class."""
         other_settings = {key: value for key, value in self.settings.items() if key not in UNCOUNTED}
-        return other_settings | self.tally.leave
+        return other_settings | self.tally.uncounted_setting
 
     def check_counted(self, vocabulary: Vocabulary, place: str, *, allowed: bool) -> None:
         """Raise `DataError` if most predictions have no class, so that they do not count, unless that is `allowed` here
@@ -97,10 +95,9 @@ class MatchedView:
         given. If they are partial (made without the images that have no predictions), `truth` must be given instead,
         and supplies the missing images. unread: how many lines were skipped as bad; as many images may be missing."""
         name = self.protocol.key
-        partial = any(origin.partial for origin in self.origins)
+        is_partial = any(origin.partial for origin in self.origins)
         missing = sum(origin.images - count for origin, (count, _) in self.origins.items() if not origin.partial)
-        # skipped lines may have held what is missing, but only if there are enough of them for all ground truths
-        # together
+        # Skipped lines may have held what is missing, but only if they are enough for all ground truths together.
         allowed_missing = unread if missing <= unread else 0
         for origin, (count, total) in self.origins.items():
             if not origin.partial:
@@ -108,25 +105,26 @@ class MatchedView:
                 if count == origin.images and digest_of(total) != origin.digest:
                     problem = f"{name}: the annotations of its images are not ground truth {origin.digest}, with which"
                     raise DataError(f"{problem} it says it was matched; match again", place=place, code="not-whole")
-        if truth is None and partial:
+        if truth is None and is_partial:
             problem = f"{name}: was matched with {arg('only_predicted')}, so ground truth is missing"
             raise DataError(f"{problem}; give the ground truth with {arg('gt')}", place=place, code="not-whole")
         # `truth` supplies what partial records lack; records that are whole by themselves must be of all its images
-        if truth is not None and not partial:
+        if truth is not None and not is_partial:
             images_seen = sum(count for count, _ in self.origins.values())
             _check_count(f"{name}: of {truth.name}", images_seen, len(truth.position), unread, place)
 
     def add_missed(self, truth: GroundTruth, protocol: Protocol) -> None:
         """Add the ground truth of images without records to the tally, as missed. protocol: the view as requested,
-        which knows the images or triplets of its part of the data. Raises `UsageError` if it knows only its name."""
+        which knows the images or triplets of its part of the data. Raises `UsageError` if it knows only the part's
+        name."""
         tally = self.tally
         check_part(protocol)
         image_ids, image, missed = truth.find_unseen(protocol, tally.listed.image_ids)
         tally.caveats |= truth.caveats
-        # An order is a hash of the order of annotations, summed over images in 64 bits. Only records that know theirs,
-        # and have the same as `truth`, take on that of all its images.
-        orders_of_records = truth.order_hashes(protocol)[truth.rows_of(tally.listed.image_ids)]
-        if total_of(orders_of_records) == tally.orders[protocol.key] % (1 << 64):
+        # An order is a hash of the order of annotations, summed over images in 64 bits. Only if the records state the
+        # sum that `truth` gives for their images, the sum over all images of `truth` takes its place.
+        hashes_of_images = truth.order_hashes(protocol)[truth.rows_of(tally.listed.image_ids)]
+        if total_of(hashes_of_images) == tally.orders[protocol.key] % (1 << 64):
             tally.orders[protocol.key] = truth.order_hash(protocol)
         tally.truth_total = truth.hash_sum
         tally.uncounted = truth.uncounted
@@ -192,15 +190,17 @@ class MatchStream:
         problem = next(match_problems(record, self.vocabulary, self.protocols), None)
         if problem is not None:
             raise problem.error(line.place)
-        # tags: the IoU threshold and the part of the data, if the record is of such a view of its protocol
-        name, tags, settings = record["protocol"], record.get("view", {}), record.get("settings", {})
+        name = record["protocol"]
+        tags = record.get("view", {})  # the IoU threshold and the part of the data, of such a view of the protocol
+        settings = record.get("settings", {})
         view = self.views.get(view_key(name, tags))
         if view is None:
             protocol = read_view(self.protocols.get(name) or PROTOCOLS[name], tags)
             positions = None if self.truth is None else self.truth.position
             register = ImageRegister(positions, unit="an image and protocol")
             tally = Tally([protocol], len(self.vocabulary.interactions))
-            tally.truth_total, tally.orders = 0, {protocol.key: 0}  # `add_heads` adds to them
+            tally.truth_total = 0  # `add_heads` adds to both
+            tally.orders = {protocol.key: 0}
             view = MatchedView(protocol, settings, tally, register)
         if settings != view.settings:
             text = f"{settings} here and {view.settings} before; match the whole stream with one setting"
@@ -255,8 +255,8 @@ def _add_to_tally(view: MatchedView, records: Sequence[Record], vocabulary: Voca
     codes = np.array([OUTCOME_CODES[item["outcome"]] for item in predictions], dtype=np.uint8)
     score = np.array([item["score"] for item in predictions], dtype=np.float64)
     key = view.protocol.key
-    view.tally.add(image_ids, image, interactions(predictions, vocabulary), score, {key: codes})
-    annotated = interactions(truth, vocabulary)  # -1 for what is no interaction of the vocabulary
+    view.tally.add(image_ids, image, class_numbers(predictions, vocabulary), score, {key: codes})
+    annotated = class_numbers(truth, vocabulary)  # -1 for what is no interaction of the vocabulary
     view.tally.add_annotated(key, image_ids, truth_image[annotated >= 0], annotated[annotated >= 0])
 
 
@@ -266,8 +266,9 @@ def _join_items(records: Sequence[Record], key: str) -> tuple[list[Record], Ints
     return items, np.repeat(np.arange(len(records)), [len(record[key]) for record in records])
 
 
-def interactions(items: list[Record], vocabulary: Vocabulary) -> Ints:
-    """Return [M] the class number of each of M predictions or ground-truth triplets, -1 for none."""
+def class_numbers(items: list[Record], vocabulary: Vocabulary) -> Ints:
+    """Return [M] the class number of each of M predictions or ground-truth triplets of match records, -1 for a verb and
+    object that are no class. (In a dataset with roles, every action of a checked record is a class.)"""
     ids = vocabulary.interaction_ids
     if vocabulary.roles:
         return np.array([ids[item["verb"], item.get("role") or ""] for item in items], dtype=np.int64)

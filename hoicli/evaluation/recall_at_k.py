@@ -20,7 +20,7 @@ import numpy as np
 
 from hoicli.errors import DataError
 from hoicli.evaluation.coverage import Coverage
-from hoicli.evaluation.evaluating import gather_in_parallel, matched_batches
+from hoicli.evaluation.evaluating import gather_in_parallel, match_batches
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
@@ -253,7 +253,7 @@ def measure_recalls(
     def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Found, Coverage]:
         """Read some lines, and return what they find and how well they fit the ground truth."""
         ranks_found, coverage = Found(as_listed=bool(convention.name)), Coverage()
-        for batch, _ in matched_batches(lines, truth, [], Filters(), shared_policy):
+        for batch, _ in match_batches(lines, truth, [], Filters(), shared_policy):
             ranks_found.add(batch, convention.matching)
             coverage.add(batch)
         return ranks_found, coverage

@@ -45,10 +45,11 @@ class ClassResults:
     @classmethod
     def mean(cls, several: Sequence[ClassResults]) -> ClassResults:
         """Return the mean for each class of the results of one protocol at several thresholds."""
-        ap, recall = (np.mean([getattr(results, name) for results in several], axis=0) for name in ("ap", "max_recall"))
-        return replace(several[0], ap=ap, max_recall=recall)
+        ap = np.mean([results.ap for results in several], axis=0)
+        max_recall = np.mean([results.max_recall for results in several], axis=0)
+        return replace(several[0], ap=ap, max_recall=max_recall)
 
-    def average_subsets(self, subsets: Mapping[str, Ints]) -> dict[str, Ints]:
+    def keep_averaged(self, subsets: Mapping[str, Ints]) -> dict[str, Ints]:
         """Return `subsets` with only the classes that the protocol averages. subsets: class numbers by subset."""
         return {name: classes[self.in_mean[classes]] for name, classes in subsets.items()}
 
@@ -85,8 +86,8 @@ class Annotated:
     @property
     def image(self) -> Ints:
         """[P] the image of each triplet of all parts, as an index into `images`."""
-        starts = starts_of([len(image_ids) for image_ids, _, _ in self.parts]).tolist()
-        return join_parts([image + start for (_, image, _), start in zip(self.parts, starts, strict=False)], np.int64)
+        *starts, _ = starts_of([len(image_ids) for image_ids, _, _ in self.parts]).tolist()  # of each part in `images`
+        return join_parts([image + start for (_, image, _), start in zip(self.parts, starts, strict=True)], np.int64)
 
     @property
     def classes(self) -> Ints:
@@ -111,7 +112,7 @@ class Tally:
         self.truth_total: int | None = None
         """The sum of the hashes of the ground truth (`GroundTruth.hash_sum`), None as long as it is not known."""
         self.orders: dict[str, int] = {}
-        """`GroundTruth.order` of each protocol, by its key, once the ground truth is known."""
+        """`GroundTruth.order_hash` for each protocol, by its key, once the ground truth is known."""
         self.objects = self.unlabelled = 0
         """How many predictions have an object, and how many of these objects have no label."""
         self.uncounted = False
@@ -160,7 +161,7 @@ class Tally:
         triplet, an index into image_ids; interaction [P]: its class."""
         self._truth[protocol].parts.append((image_ids, image, interaction))
 
-    def against(self, truth: GroundTruth, codes: Mapping[str, NDArray[np.uint8]]) -> Tally:
+    def replace_truth(self, truth: GroundTruth, codes: Mapping[str, NDArray[np.uint8]]) -> Tally:
         """Return a tally of the same predictions matched with another ground truth. codes: for each `Protocol.key` the
         outcomes of all predictions, as in `add`. Both tallies share the ranking of the predictions."""
         other = copy(self)
@@ -187,14 +188,15 @@ class Tally:
             "protocol": protocol.name,
             **protocol.settings(),
             **truth_settings(self.truth_total, self.orders.get(protocol.key, 0)),
-            **self.leave,  # that most triplets have no class, which the user had to allow
+            **self.uncounted_setting,
             **caveats.settings(self.caveats & protocol.depends_on),
         }
 
     def gap_note(self, protocol: Protocol) -> str:
         """Return what rows say if more than a fifth of the images with ground truth have no predictions: then only a
         part of them was predicted, while in fewer a detector may have found nothing (ours). "" if not."""
-        annotated = self._truth[(protocol.mean_of or (protocol.key,))[0]]
+        key = protocol.mean_of[0] if protocol.mean_of else protocol.key  # at each threshold, the same counts
+        annotated = self._truth[key]
         image_ids = list(annotated.images())
         with_truth = {image_ids[image] for image in distinct(annotated.image).tolist()}
         unpredicted = with_truth.difference(self.listed.predicted_images())
@@ -204,7 +206,7 @@ class Tally:
         return f"{counted} have no predictions: their triplets are missed"
 
     @property
-    def leave(self) -> dict[str, str]:
+    def uncounted_setting(self) -> dict[str, str]:
         """The setting UNCOUNTED if most triplets have no class, so that the user had to allow results; else none."""
         return dict(UNCOUNTED) if self.uncounted else {}
 
@@ -214,8 +216,10 @@ class Tally:
         matched = [protocol for protocol in self._protocols if not protocol.mean_of]
         results_by_key = {protocol.key: self._result(protocol, vocabulary) for protocol in matched}
         for protocol in self._protocols:
-            at_thresholds = [results_by_key[key] for key in protocol.mean_of]
-            yield protocol, ClassResults.mean(at_thresholds) if at_thresholds else results_by_key[protocol.key]
+            if protocol.mean_of:
+                yield protocol, ClassResults.mean([results_by_key[key] for key in protocol.mean_of])
+            else:
+                yield protocol, results_by_key[protocol.key]
 
     def ranked_results(
         self, vocabulary: Vocabulary, image_ids: Sequence[str]
@@ -225,13 +229,14 @@ class Tally:
         from hoicli.resampling.ranked import AveragedLists, RankedLists  # only intervals need it
 
         index_of = {image_id: index for index, image_id in enumerate(image_ids)}
-        images = places(self.listed.image_ids, index_of)[self.listed.image]
-        ranked_by_key: dict[str, tuple[ClassResults, RankedLists]] = {}  # of what means over thresholds are made
+        images = look_up_images(self.listed.image_ids, index_of)[self.listed.image]  # of each prediction
+        results_by_key: dict[str, ClassResults] = {}  # these two are for the means over thresholds
+        lists_by_key: dict[str, RankedLists] = {}
         has_means = any(protocol.mean_of for protocol in self._protocols)
         for protocol in self._protocols:
             if protocol.mean_of:
-                results, lists_of_views = zip(*(ranked_by_key[key] for key in protocol.mean_of), strict=True)
-                yield protocol, ClassResults.mean(results), AveragedLists.average(lists_of_views)
+                mean_results = ClassResults.mean([results_by_key[key] for key in protocol.mean_of])
+                yield protocol, mean_results, AveragedLists.average([lists_by_key[key] for key in protocol.mean_of])
                 continue
             rows, listed = self._counted_predictions(protocol, vocabulary)
             annotated = self._truth[protocol.key]
@@ -239,7 +244,7 @@ class Tally:
                 hit=listed.hit,
                 image=images[rows],
                 bounds=listed.bounds,
-                truth_image=places(annotated.images(), index_of)[annotated.image],
+                truth_image=look_up_images(annotated.images(), index_of)[annotated.image],
                 truth_class=classes_of(annotated.classes, vocabulary, by_verb=protocol.by_verb),
                 images=len(image_ids),
                 grid=protocol.grid,
@@ -248,7 +253,8 @@ class Tally:
             )
             result = self._result(protocol, vocabulary)
             if has_means:
-                ranked_by_key[protocol.key] = result, lists
+                results_by_key[protocol.key] = result
+                lists_by_key[protocol.key] = lists
             yield protocol, result, lists
 
     def scored_results(self, vocabulary: Vocabulary) -> Iterator[tuple[Protocol, ClassResults, ScoredLists]]:
@@ -265,13 +271,15 @@ class Tally:
         ranking = self.rank(vocabulary, by_verb=protocol.by_verb)
         code = self._codes[protocol.key][ranking.order]
         counted = code <= TRUE_POSITIVE  # false and true positives have the two smallest codes
-        rows, bounds = ranking.order[counted], starts_of(counted)[ranking.bounds]
+        rows = ranking.order[counted]
+        bounds = starts_of(counted)[ranking.bounds]  # how many counted ones come before each class
         return rows, ScoredLists(code[counted] == TRUE_POSITIVE, self.listed.score[rows], bounds)
 
     @property
     def image_ids(self) -> list[str]:
         """The ids of all images that have predictions or ground truth here, sorted."""
-        return sorted(set(self.listed.image_ids).union(*(annotated.images() for annotated in self._truth.values())))
+        with_truth = chain.from_iterable(annotated.images() for annotated in self._truth.values())
+        return sorted({*self.listed.image_ids, *with_truth})
 
     def _result(self, protocol: Protocol, vocabulary: Vocabulary) -> ClassResults:
         """Return a protocol's results for each class."""
@@ -284,7 +292,7 @@ class Tally:
 
     def rank(self, vocabulary: Vocabulary, *, by_verb: bool = False) -> Ranked:
         """Return the ranking of all predictions by interaction, or by verb (`Protocol.by_verb`). It is kept, also for
-        other tallies of the same predictions (`against`)."""
+        other tallies of the same predictions (`replace_truth`)."""
         rankings = self.listed.rankings
         if by_verb not in rankings:
             classes = classes_of(self.listed.interaction, vocabulary, by_verb=by_verb)
@@ -323,19 +331,20 @@ def classes_in_mean(positives: Ints, vocabulary: Vocabulary, protocol: Protocol)
     return in_mean
 
 
-def places(image_ids: Iterable[str], index_of: Mapping[str, int]) -> Ints:
+def look_up_images(image_ids: Iterable[str], index_of: Mapping[str, int]) -> Ints:
     """Return the index of each image as an array. index_of: the index for each image id."""
     return np.array([index_of[image_id] for image_id in image_ids], dtype=np.int64)
 
 
 def subset_means(ap: Floats, max_recall: Floats, members: Mapping[str, Ints]) -> list[Mean]:
     """Return the mean AP and the mean maximal recall of each subset. members: the classes of each."""
-    return [
-        Mean(subset, float(ap[classes].mean()), float(max_recall[classes].mean()), len(classes))
-        if len(classes)
-        else Mean(subset, ap=None, max_recall=None, classes=0)
-        for subset, classes in members.items()
-    ]
+    means = []
+    for subset, classes in members.items():
+        if len(classes):
+            means.append(Mean(subset, float(ap[classes].mean()), float(max_recall[classes].mean()), len(classes)))
+        else:
+            means.append(Mean(subset, ap=None, max_recall=None, classes=0))
+    return means
 
 
 def subset_classes(

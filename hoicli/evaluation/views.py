@@ -41,13 +41,15 @@ def parse_thresholds(
     values: dict[float, None] = {}  # a dict as an ordered set
     ranges: dict[str, tuple[float, ...]] = {}
     parser = _ThresholdParser(option, what, minimum)
-    for text in (part.strip() for part in chain.from_iterable(several.split(",") for several in texts)):
+    parts = chain.from_iterable(several.split(",") for several in texts)
+    for part in parts:
+        text = part.strip()
         if not text:
             raise UsageError(f"{arg(option)}: a threshold is empty; give numbers with commas between them: 0.5,0.75")
         if ":" not in text:
             values[float(parser.read_number(text, part=text, minimum=minimum))] = None
             continue
-        range_name, range_values = parser.value_range(text)
+        range_name, range_values = parser.read_range(text)
         values |= dict.fromkeys(range_values)
         ranges[range_name] = range_values
     if len(values) > MOST_THRESHOLDS:
@@ -76,23 +78,21 @@ class _ThresholdParser(NamedTuple):
             raise UsageError(f"{arg(self.option, text)}: {part!r} is no {self.what}; give a number {limits}")
         return number
 
-    def value_range(self, text: str) -> tuple[str, tuple[float, ...]]:
+    def read_range(self, text: str) -> tuple[str, tuple[float, ...]]:
         """Return (the text of a range first:last:step with numbers as short as possible; the values in the range). For
         example `0.50:0.60:0.05` gives ("0.5:0.6:0.05", (0.5, 0.55, 0.6)). Raises `UsageError` for a bad range."""
         parts = text.split(":")
         if len(parts) != 3:
             raise UsageError(f"{arg(self.option, text)}: write a number, or first:last:step, for example 0.5:0.95:0.05")
-        first, last = (self.read_number(text, part, self.minimum) for part in parts[:2])
+        first = self.read_number(text, parts[0], self.minimum)
+        last = self.read_number(text, parts[1], self.minimum)
         step = self.read_number(text, parts[2])
-        steps = (last - first) / step
-        if steps != int(steps) or not 1 <= steps < MOST_THRESHOLDS:
-            largest_step = MOST_THRESHOLDS - 1
-            raise UsageError(
-                f"{arg(self.option, text)}: steps of {step} do not lead from {first} to {last} (1 to {largest_step} "
-                "steps)"
-            )
+        count = (last - first) / step
+        if count != int(count) or not 1 <= count < MOST_THRESHOLDS:
+            problem = f"steps of {step} do not lead from {first} to {last} (1 to {MOST_THRESHOLDS - 1} steps)"
+            raise UsageError(f"{arg(self.option, text)}: {problem}")
         name = ":".join(f"{number.normalize():f}" for number in (first, last, step))
-        return name, tuple(float(first + number * step) for number in range(int(steps) + 1))
+        return name, tuple(float(first + number * step) for number in range(int(count) + 1))
 
 
 @dataclass(frozen=True)
@@ -137,10 +137,12 @@ class Views:
             raise UsageError(f"{arg('iou')}: {whole_image[0]} {problem}")
         for slice_ in self.of_data:
             if without := [protocol.name for protocol in protocols if not slice_applies(slice_, protocol)]:
-                reason = "go by the person first, and may need no object"
-                instead = "people, pairs, verb, a file, or protocol vcoco-qpic"
                 if whole_image:
-                    reason, instead = "go by whole images, without boxes", "people, pairs, verb, object or a file"
+                    reason = "go by whole images, without boxes"
+                    instead = "people, pairs, verb, object or a file"
+                else:
+                    reason = "go by the person first, and may need no object"
+                    instead = "people, pairs, verb, a file, or protocol vcoco-qpic"
                 problem = f"{arg('slice', slice_.name)}: {', '.join(without)} {reason}"
                 if named is None or any(name in named for name in without):
                     raise UsageError(f"{problem}; use {instead}")
@@ -241,14 +243,18 @@ def view_order(view: Mapping[str, str]) -> tuple[Any, ...]:
 
     view: the `view` field of a match record, with the keys iou, slice and part. All data comes first, then the slices
     as in MEASURES and others by name; the parts of a slice in their order; then the thresholds."""
-    slice_, part = view.get("slice", ""), view.get("part", "")
+    slice_ = view.get("slice", "")
+    part = view.get("part", "")
     measure = slice_.partition(":")[0]
     names = MEASURES[measure].names if measure in MEASURES else ()
     # A named part (small) sorts by its place in the measure, a part between two cuts (3-5) by its first number.
     first_number = re.match(r"\d+(\.\d+)?", part)
-    rank_of_part = float(first_number[0]) if first_number else len(names)
     if part in names:
-        rank_of_part = names.index(part)
+        rank_of_part: float = names.index(part)
+    elif first_number:
+        rank_of_part = float(first_number[0])
+    else:
+        rank_of_part = len(names)
     rank_of_measure = list(MEASURES).index(measure) if measure in MEASURES else len(MEASURES)
     return (
         slice_ != "",

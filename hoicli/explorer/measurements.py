@@ -236,7 +236,7 @@ def _measure_models(
         (collector,) = gathered.collected  # there is one, of the main protocol on all data
         confused = collector.confusing.find_confusions(name, gathered.tally.listed, {}, tagged=False)
         names = confused.names["verb"]
-        settings = {"data": vocabulary.signed, **request.filters.signature(), **gathered.tally.leave}
+        settings = {"data": vocabulary.signed, **request.filters.signature(), **gathered.tally.uncounted_setting}
         settings |= truth.settings(protocol) | protocol.settings()
         rows = diagnosis_rows(gathered.diagnoses[0], vocabulary, per_class=False, settings=settings, tags={})
         models.append(Model(name, list(rows), confused.cells()["verb"], collector.typed.table(truth_columns)))

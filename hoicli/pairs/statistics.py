@@ -172,7 +172,7 @@ class PairStatistics:
         class_results = self.tally.results(self.vocabulary)
         for number, (setting, (protocol, classes)) in enumerate(zip(self._settings, class_results, strict=True)):
             results = self._results(number)
-            averaged = classes.average_subsets(subset_classes(self.vocabulary, protocol))
+            averaged = classes.keep_averaged(subset_classes(self.vocabulary, protocol))
             for mean in subset_means(classes.ap, classes.max_recall, averaged):
                 ap = None if "mAP" in self.reasons else mean.ap
                 results.setdefault(mean.subset, {})["mAP"] = ap, mean.classes

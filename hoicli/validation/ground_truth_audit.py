@@ -140,7 +140,7 @@ class Audit:
     @property
     def signed(self) -> dict[str, str]:
         """The settings that predictions add to signatures: how they were filtered, and whether most do not count."""
-        leave = dict(chain.from_iterable(opinion.tally.leave.items() for opinion in self.opinions))
+        leave = dict(chain.from_iterable(opinion.tally.uncounted_setting.items() for opinion in self.opinions))
         return self.filters.signature() | leave
 
     def settings(self, kind: str) -> dict[str, str]:
@@ -326,7 +326,7 @@ class Audit:
         for opinion in self.opinions:
             code, rows = opinion.outcomes.code.copy(), np.flatnonzero(is_changed[opinion.batch.image_of_hoi])
             code[rows] = Batch(opinion.scenes.only(rows), truth).match(self.protocol, self.filters).code
-            tallies.append(opinion.tally.against(truth, {self.protocol.key: code}))
+            tallies.append(opinion.tally.replace_truth(truth, {self.protocol.key: code}))
         return self._mean_rows(tallies, name, CHANGES[name])
 
     def _mean_rows(self, tallies: Sequence[Tally], name: str, kinds: Sequence[str]) -> list[list[Row]]:

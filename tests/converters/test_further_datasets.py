@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.io import savemat
 
-from hoicli.evaluation.evaluating import matched_batches
+from hoicli.evaluation.evaluating import match_batches
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.protocols import PROTOCOLS
@@ -292,7 +292,7 @@ def tally(truth: list[Record], predictions: list[Record]) -> Tally:
     batches = read_scenes(lines(truth), SWIG, scored=False, policy=ErrorPolicy())
     annotated = GroundTruth(concatenate(batches, SWIG), SWIG)
     result = Tally([PROTOCOLS["swig"]], len(SWIG.interactions))
-    matched = matched_batches(lines(predictions), annotated, [PROTOCOLS["swig"]], Filters(), ErrorPolicy())
+    matched = match_batches(lines(predictions), annotated, [PROTOCOLS["swig"]], Filters(), ErrorPolicy())
     for batch, outcomes in matched:
         result.add_batch(batch, outcomes)
     result.add_truth(annotated)

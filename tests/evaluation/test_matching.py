@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import DataError
-from hoicli.evaluation.evaluating import matched_batches
+from hoicli.evaluation.evaluating import match_batches
 from hoicli.evaluation.filters import Filters, PairNms
 from hoicli.evaluation.pairing import OUTCOMES, TRUE_POSITIVE
 from hoicli.evaluation.protocols import PROTOCOLS
@@ -50,7 +50,7 @@ def test_order_and_shards_change_no_bit(data: Data, shuffle: random.Random) -> N
     whole = Tally(rows, len(HICO.interactions))
     annotated = ground_truth(truth)
     for part in (predictions[:cut], predictions[cut:]):
-        for batch, outcomes in matched_batches(lines(part), annotated, rows, Filters(), ErrorPolicy()):
+        for batch, outcomes in match_batches(lines(part), annotated, rows, Filters(), ErrorPolicy()):
             whole.add_batch(batch, outcomes)
     whole.add_truth(annotated)
     for row, after in whole.results(HICO):
@@ -62,7 +62,7 @@ def test_order_and_shards_change_no_bit(data: Data, shuffle: random.Random) -> N
 def test_a_ground_truth_has_one_true_positive_and_it_has_the_best_score(data: Data) -> None:
     truth, predictions = data
     rows = chosen_protocols(["all"], "hico")
-    for batch, outcomes in matched_batches(lines(predictions), ground_truth(truth), rows, Filters(), ErrorPolicy()):
+    for batch, outcomes in match_batches(lines(predictions), ground_truth(truth), rows, Filters(), ErrorPolicy()):
         for outcome in outcomes.values():
             enough = outcome.enough
             belongs = dict(zip(outcome.row[enough].tolist(), outcome.truth[enough].tolist(), strict=True))
@@ -127,7 +127,7 @@ def test_ggnet_takes_the_first_free_ground_truth() -> None:
     found = person_and_kite([20, 20, 39, 39], 0.8)
     found["hois"] += [found["hois"][0] | {"score": score} for score in (0.9, 0.7)]
     row = PROTOCOLS["ggnet"]
-    ((_, outcomes),) = matched_batches(lines([found]), ground_truth([truth]), [row], Filters(), ErrorPolicy())
+    ((_, outcomes),) = match_batches(lines([found]), ground_truth([truth]), [row], Filters(), ErrorPolicy())
     assert outcomes["ggnet"].code.tolist() == [TRUE_POSITIVE, TRUE_POSITIVE, 0]
     assert outcomes["ggnet"].truth.tolist() == [1, 0, 1]  # a false one belongs to what it overlaps most
 
@@ -205,12 +205,12 @@ def test_nms_suppresses_the_lower_of_two_overlapping_pairs_of_a_class() -> None:
     ]
     filters = Filters(nms=PairNms(0.7))
     annotated = ground_truth([truth])
-    ((batch, outcomes),) = matched_batches(lines([found]), annotated, [PROTOCOLS["hico"]], filters, ErrorPolicy())
+    ((batch, outcomes),) = match_batches(lines([found]), annotated, [PROTOCOLS["hico"]], filters, ErrorPolicy())
     assert len(batch.predictions.score) == 4
     names = [OUTCOMES[code] for code in outcomes["hico"].code]
     assert names == ["suppressed", "true_positive", "suppressed", "false_positive"]
     lenient = Filters(nms=PairNms(0.9))
-    ((_, outcomes),) = matched_batches(lines([found]), annotated, [PROTOCOLS["hico"]], lenient, ErrorPolicy())
+    ((_, outcomes),) = match_batches(lines([found]), annotated, [PROTOCOLS["hico"]], lenient, ErrorPolicy())
     names = [OUTCOMES[code] for code in outcomes["hico"].code]
     assert names == ["suppressed", "true_positive", "false_positive", "false_positive"]
 
@@ -243,7 +243,7 @@ def test_nms_of_boxes_without_area(subject: list[int], theirs: list[int]) -> Non
     assert kept_by_cdn(np.array([first, subject], dtype=np.float64), 0.7) == theirs
     annotated = ground_truth([person_and_kite([20, 20, 39, 39])])
     filters = Filters(nms=PairNms(0.7))
-    ((_, outcomes),) = matched_batches(lines([found]), annotated, [PROTOCOLS["hico"]], filters, ErrorPolicy())
+    ((_, outcomes),) = match_batches(lines([found]), annotated, [PROTOCOLS["hico"]], filters, ErrorPolicy())
     suppressed = (outcomes["hico"].code == OUTCOMES.index("suppressed")).tolist()
     without_area = subject == [5, 0, 4, 9]
     assert suppressed == [False, theirs == [0] and not without_area]

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from hoicli.errors import DataError
 from hoicli.evaluation import pairing
-from hoicli.evaluation.evaluating import matched_batches
+from hoicli.evaluation.evaluating import match_batches
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import blocks_of, check_pairs
@@ -74,7 +74,7 @@ def scene(
 
 def covered(truth: Record, predicted: Record, threshold: float) -> list[tuple[int, int]]:
     row = replace(ROW, threshold=threshold)
-    ((batch, _),) = matched_batches(lines([predicted]), ground_truth([truth]), [row], Filters(), ErrorPolicy())
+    ((batch, _),) = match_batches(lines([predicted]), ground_truth([truth]), [row], Filters(), ErrorPolicy())
     found, of_truth = batch.overlapping_pairs(row)
     return list(zip(found.tolist(), of_truth.tolist(), strict=True))
 
@@ -94,7 +94,7 @@ def test_what_is_no_interaction_meets_nothing_not_even_the_last_class_of_the_ima
     boxes = {"boxes": [[0, 0, 9, 9]] * 2, "labels": ["person", label]}
     truth = [{"image_id": name, **boxes, "hois": hois} for name in "ab"]
     predicted = lines([{**record, "hois": [{**hoi, "score": 0.5} for hoi in hois]} for record in truth])
-    ((batch, _),) = matched_batches(predicted, ground_truth(truth), [ROW], Filters(), ErrorPolicy())
+    ((batch, _),) = match_batches(predicted, ground_truth(truth), [ROW], Filters(), ErrorPolicy())
     assert [column.tolist() for column in batch.overlapping_pairs(ROW)] == [[0, 2], [0, 2]]
 
 
@@ -111,7 +111,7 @@ def test_boxes_match_those_of_one_label_and_a_dropped_triplet_takes_its_boxes_wi
 
 
 def batch_of(truth: Record, predicted: Record) -> Batch:
-    every = matched_batches(lines([predicted]), ground_truth([truth]), [], Filters(), ErrorPolicy())
+    every = match_batches(lines([predicted]), ground_truth([truth]), [], Filters(), ErrorPolicy())
     return next(batch for batch, _ in every)
 
 
@@ -119,7 +119,7 @@ def test_of_two_triplets_that_one_prediction_takes_it_belongs_to_the_one_it_over
     """Where a protocol tries every overlap (Ambiguous-HOI), both are taken by the best prediction."""
     row = replace(ROW, threshold=1 / 3, every_overlap=True)
     truth, predicted = scene((0, 2), (1, 2)), scene((1, 2, 0.9), (0, 2, 0.8))
-    ((_, outcomes),) = matched_batches(lines([predicted]), ground_truth([truth]), [row], Filters(), ErrorPolicy())
+    ((_, outcomes),) = match_batches(lines([predicted]), ground_truth([truth]), [row], Filters(), ErrorPolicy())
     found = outcomes[row.key]
     assert found.code.tolist() == [0, 1] or found.code.tolist() == [1, 0]
     assert found.truth[found.row == 0].tolist() == [1]
@@ -136,7 +136,7 @@ def outcomes(data: Data, vocabulary: Vocabulary, *, of_boxes: bool = True) -> li
             {name: [column.tolist() for column in vars(found).values()] for name, found in by_protocol.items()},
             [batch.box_matches(protocol) for protocol in chosen] if of_boxes else [],
         )
-        for batch, by_protocol in matched_batches(lines(predictions), annotated, chosen, Filters(), ErrorPolicy())
+        for batch, by_protocol in match_batches(lines(predictions), annotated, chosen, Filters(), ErrorPolicy())
     ]
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hoicli.errors import DataError, UsageError
-from hoicli.evaluation.evaluating import matched_batches, read_truth
+from hoicli.evaluation.evaluating import match_batches, read_truth
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import names_of_files
 from hoicli.evaluation.protocols import PROTOCOLS
@@ -66,11 +66,11 @@ def test_ground_truth_that_would_mislead(content: list[Record], message: str, tm
 def test_an_image_that_the_ground_truth_does_not_have() -> None:
     truth, stray = ground_truth([image("a", 1, 0)]), {**image("b", 0, 0)}
     with pytest.raises(DataError) as error:
-        list(matched_batches(lines([stray]), truth, [PROTOCOLS["hico"]], Filters(), ErrorPolicy()))
+        list(match_batches(lines([stray]), truth, [PROTOCOLS["hico"]], Filters(), ErrorPolicy()))
     assert str(error.value).startswith("test:1: image_id: ")
     policy = ErrorPolicy(skip=True)
     known = image("a", 0, 0)
-    assert len(list(matched_batches(lines([known, stray]), truth, [PROTOCOLS["hico"]], Filters(), policy))) == 1
+    assert len(list(match_batches(lines([known, stray]), truth, [PROTOCOLS["hico"]], Filters(), policy))) == 1
     assert policy.skipped == 1
 
 

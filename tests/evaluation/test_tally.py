@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hoicli.errors import UsageError
-from hoicli.evaluation.evaluating import matched_batches
+from hoicli.evaluation.evaluating import match_batches
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.pairing import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.evaluation.protocols import PROTOCOLS
@@ -56,7 +56,7 @@ def test_ranked_lists_give_the_results_and_know_their_images(ids: list[str]) -> 
     found = of_fixtures()
     ranked = list(found.ranked_results(HICO, ids))
     hits: Counter[str] = Counter()
-    for batch, outcomes in matched_batches(lines(PREDICTED), ground_truth(TRUTH), ROWS, Filters(), ErrorPolicy()):
+    for batch, outcomes in match_batches(lines(PREDICTED), ground_truth(TRUTH), ROWS, Filters(), ErrorPolicy()):
         for row in np.flatnonzero(outcomes["diag"].code == TRUE_POSITIVE):
             hits[batch.predictions.image_ids[batch.predictions.image_of_hoi[row]]] += 1
     for (protocol, results, lists), (same, plain) in zip(ranked, found.results(HICO), strict=True):

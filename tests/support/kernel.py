@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from hoicli.evaluation.evaluating import matched_batches
+from hoicli.evaluation.evaluating import match_batches
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
@@ -58,7 +58,7 @@ def tally(
 ) -> Tally:
     annotated = ground_truth(truth, vocabulary)
     result = Tally(rows, len(vocabulary.interactions))
-    for batch, outcomes in matched_batches(lines(predictions), annotated, rows, filters or Filters(), ErrorPolicy()):
+    for batch, outcomes in match_batches(lines(predictions), annotated, rows, filters or Filters(), ErrorPolicy()):
         result.add_batch(batch, outcomes)
     result.add_truth(annotated)
     return result
