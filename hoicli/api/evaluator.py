@@ -23,7 +23,7 @@ from hoicli.evaluation.evaluation_rows import METRICS
 from hoicli.evaluation.fit import Inverted
 from hoicli.evaluation.matching import Batch, Outcomes, match_all
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.selection import chosen_protocols, explicit
+from hoicli.evaluation.selection import choose_protocols, names_asked_for
 from hoicli.interface.command import python_call, wrap_for_python
 from hoicli.interface.inputs import IOU_TAG, SLICE_TAGS, Inputs
 from hoicli.interface.option_values import chosen_of, names_of, tags_of, text_of
@@ -63,15 +63,15 @@ class Evaluator:
         Raises `DataError` for what is wrong with the ground truth, `UsageError` for what is wrong with the call."""
         names, dataset_name = names_of(protocol), text_of(dataset)
         with kept_notes() as notes:
-            chosen = chosen_protocols(names, dataset_name)
+            chosen = choose_protocols(names, dataset_name)
             self._vocabulary = load(dataset_name or chosen[0].dataset)
             inputs = Inputs(dataset_name, shared, within=self._vocabulary.path or self._vocabulary.name)
             self._filters, self._policy = inputs.filters, inputs.policy
             self._truth = inputs.read_truth(gt, self._vocabulary)
             self._policy.report()
-            chosen = choose_computable(self._truth, chosen, explicit(names))
+            chosen = choose_computable(self._truth, chosen, names_asked_for(names))
             self._views = inputs.views(self._vocabulary)
-            self._protocols = self._views.views_of(chosen, explicit(names))
+            self._protocols = self._views.views_of(chosen, names_asked_for(names))
         self._notes = notes
         self._images: dict[str, Detections] = {}
         self._repeated: set[str] = set()

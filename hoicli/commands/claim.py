@@ -58,7 +58,7 @@ def claim(
         top: Show at least N settings (first those that fit, then the nearest), or all.
     """
     from hoicli.comparison.claimed import Claim, claim_sentence, is_number, try_settings
-    from hoicli.evaluation.selection import also_reported, chosen_protocols, explicit
+    from hoicli.evaluation.selection import also_reported, choose_protocols, names_asked_for
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.tables.published import published_lines_with
 
@@ -74,7 +74,7 @@ def claim(
         raise UsageError(f"claim: give the numbers as one word: {'/'.join([*numbers_as_paths, numbers])}")
     claimed, thresholds = Claim.parse(numbers), names_of(",".join(texts_of(nms)))
     top_ks = counts_of("top_k", top_k)
-    chosen = chosen_protocols(names, dataset_name)
+    chosen = choose_protocols(names, dataset_name)
     vocabulary, tags = load(dataset_name or chosen[0].dataset), tags_of(tag, "options")
     if not names:
         chosen += also_reported(vocabulary)
@@ -82,7 +82,7 @@ def claim(
     stream = inputs.predictions(predictions).refuse_match_records("claim")
     settings = try_settings(
         claimed, stream, inputs.truth(truth), vocabulary, chosen, inputs.policy, nms=thresholds, top_k=top_ks,
-        tags=tags, split=vocabulary.split(split) if split else None, named=explicit(names),
+        tags=tags, split=vocabulary.split(split) if split else None, named=names_asked_for(names),
         allow_uncounted=inputs.filters.allow_uncounted,
     )  # fmt: skip
     # the first ones fit: rounded or cut off (`rounding`, "" if they do not), all their values print as claimed

@@ -78,7 +78,7 @@ def compare(
     from hoicli.comparison.sentences import answers, failure, readable
     from hoicli.evaluation.evaluation_rows import RECALL, Wanted
     from hoicli.evaluation.filters import Filters
-    from hoicli.evaluation.selection import chosen_protocols, explicit, main_protocol
+    from hoicli.evaluation.selection import choose_protocols, main_protocol, names_asked_for
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.resampling.draws import Resampling
 
@@ -97,7 +97,7 @@ def compare(
     chosen = []  # with --metric it stays empty: SHOE's metrics have no protocols
     if not metric:
         protocol_names = names or [main_protocol(load(dataset_name or "hico")).name]
-        chosen = chosen_protocols(protocol_names, dataset_name)
+        chosen = choose_protocols(protocol_names, dataset_name)
     inputs = Inputs(dataset_name, shared, within=chosen[0].dataset if chosen else "hico", gt=gt)
     policy, filters = inputs.policy, inputs.filters
     models = inputs.models(predictions, name, what="two or more PREDS")
@@ -136,7 +136,7 @@ def compare(
         )
         tags = inputs.tags(tag, "model", "baseline")
         # named: the protocols that must be computed, or else it is an error; without --protocol, the main one
-        named = explicit(names) if names else {protocol.name for protocol in chosen}
+        named = names_asked_for(names) if names else {protocol.name for protocol in chosen}
         rows = list(
             compared(
                 models, truth, vocabulary, chosen, filters, policy, requested, resampling,

@@ -49,7 +49,7 @@ def confusion(
     """
     from hoicli.diagnosis.confusion_cells import confused_models
     from hoicli.diagnosis.diagnosis_options import choose_diagnosis_protocol
-    from hoicli.evaluation.selection import protocol_of
+    from hoicli.evaluation.selection import diagnosed_protocol
     from hoicli.interface.inputs import Inputs, require_truth
 
     gt, limit = require_truth(gt, "confusion"), count_of("top", top)
@@ -59,7 +59,7 @@ def confusion(
     models = [model.refuse_match_records("confusion") for model in inputs.models(predictions, name)]
     tags = inputs.tags_beside(tag, models)
     vocabulary = load(dataset_name or "hico")
-    views, chosen_protocol = inputs.views(vocabulary), chosen_protocol or protocol_of(vocabulary)
+    views, chosen_protocol = inputs.views(vocabulary), chosen_protocol or diagnosed_protocol(vocabulary)
     confused = confused_models(
         models, inputs.read_truth(gt, vocabulary), chosen_protocol, inputs.filters, inputs.policy, views
     )

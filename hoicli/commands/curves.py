@@ -53,7 +53,7 @@ def curves(
             commas.
     """
     from hoicli.diagnosis.score_curves import classes_named, curve_rows
-    from hoicli.evaluation.selection import explicit, main_protocol, one_protocol
+    from hoicli.evaluation.selection import main_protocol, names_asked_for, one_protocol
     from hoicli.evaluation.tally import class_vocabulary
     from hoicli.interface.inputs import Inputs
 
@@ -67,7 +67,7 @@ def curves(
     chosen = [chosen_protocol or main_protocol(vocabulary)]
     single_classes = classes_named(names_of(interaction), class_vocabulary(vocabulary, chosen[0]))
     # named: the protocols that the user asked for; views: the thresholds of --iou and the parts of --slice
-    views, named = inputs.views(vocabulary), explicit(protocol_names)
+    views, named = inputs.views(vocabulary), names_asked_for(protocol_names)
     truth = None if gt is None else inputs.read_truth(gt, vocabulary)
     # what is the same for all models; the last: the classes with a curve of their own, None for all
     settings = chosen, vocabulary, inputs.filters, inputs.policy, None if per_class else single_classes

@@ -81,7 +81,7 @@ def evaluate(
     from hoicli.evaluation.box_rules import BOX_RULES
     from hoicli.evaluation.evaluating import gather_tallies
     from hoicli.evaluation.evaluation_rows import METRICS, check_metrics
-    from hoicli.evaluation.selection import chosen_protocols, explicit
+    from hoicli.evaluation.selection import choose_protocols, names_asked_for
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.resampling.draws import Resampling
 
@@ -104,10 +104,10 @@ def evaluate(
         problem = f"is for {arg('boxes')}, which evaluates boxes alone; add it"
         raise UsageError(f"{arg('protocol', box_protocols[0])}: {problem}")
     if explain:
-        protocols = [chosen_protocols([name], dataset_name) for name in names or ["all"]]
+        protocols = [choose_protocols([name], dataset_name) for name in names or ["all"]]
         return _explain_protocols(list(chain.from_iterable(protocols)), dataset_name)
 
-    chosen = chosen_protocols(names, dataset_name)
+    chosen = choose_protocols(names, dataset_name)
     vocabulary = load(dataset_name or chosen[0].dataset)
     inputs = Inputs(dataset_name, shared, within=vocabulary.path or vocabulary.name, gt=gt)
     views = inputs.views(vocabulary)
@@ -121,7 +121,7 @@ def evaluate(
     each_tally = list(
         gather_tallies(
             stream, truth_stream, chosen, inputs.filters, inputs.policy,
-            named=explicit(names), views=views, vocabulary=vocabulary,
+            named=names_asked_for(names), views=views, vocabulary=vocabulary,
         )
     )  # fmt: skip
 
@@ -146,7 +146,7 @@ def _evaluate_boxes(
     same: annotated boxes of one label with at least this IoU count as one; None for the dataset's default. tags: of all
     rows. per_class: whether every label has rows."""
     from hoicli.evaluation.box_rules import BOX_RULES, DRAWN_ANEW
-    from hoicli.evaluation.detector_boxes import evaluated_boxes
+    from hoicli.evaluation.detector_boxes import evaluate_boxes
     from hoicli.validation.duplicates import drawn_once
 
     chosen = set(chosen_of("protocol", names, ("all", *BOX_RULES)) or ["all"])
@@ -164,7 +164,7 @@ def _evaluate_boxes(
             f"{counts.sum():,} of {len(counts):,} annotated boxes count in AP, others repeat one ({arg('same', same)})"
         )
     # detections are gathered once for all rules; the first stands for what any of them needs of predictions
-    evaluation = evaluated_boxes(stream, truth, rules[0], inputs.policy, counts)
+    evaluation = evaluate_boxes(stream, truth, rules[0], inputs.policy, counts)
     make_rows = partial(evaluation.rows, rules, {"same": same} if same < 1 else {}, tags)
     result_rows = [*make_rows(per_class=per_class)]
     return Result(result_rows, classes=lambda: [row for row in make_rows(per_class=True) if "object" in row])

@@ -63,7 +63,7 @@ def explore(
             FILE.html: the page as one file, without pictures.
     """
     from hoicli.diagnosis.diagnosis_options import choose_diagnosis_protocol
-    from hoicli.evaluation.selection import chosen_protocols, protocol_of
+    from hoicli.evaluation.selection import choose_protocols, diagnosed_protocol
     from hoicli.evaluation.slices import CLASSES, parse_slices
     from hoicli.evaluation.views import slice_applies
     from hoicli.explorer.folder import is_file
@@ -83,7 +83,7 @@ def explore(
     chosen_protocol = choose_diagnosis_protocol(names_of(protocol), dataset_name)
     dataset_name = dataset_name or (chosen_protocol.dataset if chosen_protocol else None)
     vocabulary = load(dataset_name or "hico")
-    chosen_protocol = chosen_protocol or protocol_of(vocabulary)
+    chosen_protocol = chosen_protocol or diagnosed_protocol(vocabulary)
     slices = parse_slices(names_of(slice) or SLICES.split(","), vocabulary)
     if class_slices := [slice_.name for slice_ in slices if slice_.of == CLASSES]:
         problem = f"the page filters by verb, {vocabulary.qualifier} and frequency anyway; leave it out"
@@ -101,7 +101,7 @@ def explore(
     if len(models) > 2:
         raise UsageError(f"{models[2].name}: the page shows one model or two; give at most two streams")
     models = [model.refuse_match_records("explore") for model in models]
-    protocols = chosen_protocols((), vocabulary.path or vocabulary.name)
+    protocols = choose_protocols((), vocabulary.path or vocabulary.name)
     # gains on parts of the data take long: they are computed for slices that the user asked for
     request = PageRequest(
         vocabulary, chosen_protocol, protocols, slices,

@@ -47,12 +47,12 @@ def match(
     """
     from hoicli.evaluation.coverage import Coverage, choose_computable
     from hoicli.evaluation.evaluating import match_lines
-    from hoicli.evaluation.selection import chosen_protocols, explicit
+    from hoicli.evaluation.selection import choose_protocols, names_asked_for
     from hoicli.interface.inputs import Inputs, require_truth
 
     gt, names, dataset_name = require_truth(gt, "match"), names_of(protocol), text_of(dataset)
-    chosen = chosen_protocols(names, dataset_name)
-    named = explicit(names)  # the protocols that the user asked for one by one
+    chosen = choose_protocols(names, dataset_name)
+    named = names_asked_for(names)  # the protocols that the user asked for one by one
     if without_boxes := [row.name for row in chosen if row.whole_image]:
         problem = "rates whole images, without boxes to match; use hoicli eval"
         raise UsageError(f"{arg('protocol', ', '.join(without_boxes))}: {problem}")

@@ -76,7 +76,7 @@ def pairstats(
     """
     from hoicli.diagnosis.diagnosis_options import choose_diagnosis_protocol
     from hoicli.evaluation.coverage import check_computable, check_counted
-    from hoicli.evaluation.selection import protocol_of
+    from hoicli.evaluation.selection import diagnosed_protocol
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.pairs.pair_batches import sweeps
     from hoicli.pairs.statistic_rows import pair_rows
@@ -89,7 +89,7 @@ def pairstats(
     models = inputs.models(predictions, name)
     tags = inputs.tags_beside(tag, models)
     settings = sweeps(numbers_of("nms_sweep", nms_sweep), numbers_of("det_threshold", det_threshold))
-    chosen_protocol = chosen or protocol_of(vocabulary)
+    chosen_protocol = chosen or diagnosed_protocol(vocabulary)
     if as_released and chosen_protocol.person_first:
         # neu-vi/Diag-HOI pair_localization.py calls `get_overlap` with single boxes where it needs lists of boxes
         problem = "for HICO-DET only; the released pair statistics of vcoco fail at their first pair"

@@ -24,7 +24,7 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.selection import protocol_of
+from hoicli.evaluation.selection import diagnosed_protocol
 from hoicli.evaluation.tally import subset_classes
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.messages import note
@@ -133,7 +133,7 @@ def compare(
 def _diagnosed_views(truth: GroundTruth, vocabulary: Vocabulary, views: Views) -> Sequence[Protocol]:
     """Return the protocol that types a dataset's errors, once for each threshold and part of the data in `views`. If
     the ground truth cannot serve it, return none and print a note."""
-    protocol = protocol_of(vocabulary)
+    protocol = diagnosed_protocol(vocabulary)
     if not truth.serves(protocol):
         note(f"left out: types of errors, which {protocol.name} defines: {truth.name} cannot serve it")
         return []

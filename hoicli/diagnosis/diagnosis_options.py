@@ -13,7 +13,7 @@ from hoicli.evaluation.evaluating import read_truth
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.selection import one_protocol, protocol_of
+from hoicli.evaluation.selection import diagnosed_protocol, one_protocol
 from hoicli.evaluation.slices import Part
 from hoicli.evaluation.views import Views, check_diagnosed, view_on_part
 from hoicli.io.streams import Stream
@@ -40,7 +40,7 @@ def choose_diagnosis_protocol(
         _check_diagnosable(protocol, dataset, as_released=as_released)
     if not no_interaction:
         return protocol
-    protocol = protocol or protocol_of(load(dataset or "hico"))
+    protocol = protocol or diagnosed_protocol(load(dataset or "hico"))
     if as_released or not protocol.drop_no_interaction:
         problem = "the released code never does" if as_released else f"{protocol.dataset} has no such classes"
         raise UsageError(f"{arg('with_no_interaction')}: {problem}; leave it out")
@@ -63,7 +63,7 @@ def count_no_interaction(protocol: Protocol) -> Protocol:
 def _check_diagnosable(protocol: Protocol, dataset: str | None, *, as_released: bool) -> None:
     """Raise `UsageError` if a protocol matches predictions in a way, or averages over classes, for which error types
     are not defined; with `as_released`, for any but the dataset's usual protocol."""
-    usual = protocol_of(load(dataset or protocol.dataset))
+    usual = diagnosed_protocol(load(dataset or protocol.dataset))
     if as_released and protocol != usual:
         raise UsageError(f"{arg('as_released')}: the released code has no other protocol than {usual.name}")
     other_triplets = protocol.every_overlap or protocol.first_free
@@ -113,7 +113,7 @@ def settle_options(
     one. Raises `UsageError` for slices that cannot be diagnosed and for the released reading on other datasets than
     HICO-DET, `DataError` for bad ground truth."""
     vocabulary = load(dataset or (protocol.dataset if protocol else None) or models[0].dataset or "hico")
-    protocol = protocol or protocol_of(vocabulary)
+    protocol = protocol or diagnosed_protocol(vocabulary)
     if reading == "released" and vocabulary.roles:
         # map_improvement_vcoco.py of neu-vi/Diag-HOI ranks by numpy.argsort without `kind`: equal scores (in a V-COCO
         # dump, all statements that no one made) are ordered by NumPy's build, and repairs depend on that order.

@@ -17,7 +17,7 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.selection import protocol_of
+from hoicli.evaluation.selection import diagnosed_protocol
 from hoicli.evaluation.tally import Tally
 from hoicli.io.streams import Line
 from hoicli.records.intake import ErrorPolicy
@@ -36,7 +36,7 @@ def typed_batches(
 ) -> Iterator[tuple[Batch, Located, ErrorTypes]]:
     """Match a stream of prediction records; yield each batch with its matches and the error type of each prediction.
     protocol: at one threshold and on some part of the data; None for the dataset's own."""
-    protocol = protocol or protocol_of(truth.vocabulary)
+    protocol = protocol or diagnosed_protocol(truth.vocabulary)
     for batch, outcomes in match_batches(lines, truth, [protocol], filters, policy):
         located = locate(batch, outcomes[protocol.key], protocol)
         yield batch, located, types_of(located, reading)

@@ -14,7 +14,7 @@ from hoicli.evaluation.fit import Fit, tells_more
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.selection import distinct, rows_of
+from hoicli.evaluation.selection import protocols_for, unique_by_name
 from hoicli.evaluation.slices import FILE
 from hoicli.evaluation.tally import Tally
 from hoicli.io.messages import note
@@ -94,7 +94,7 @@ def _leave_out(
     """Print a note that the `refused` protocols are left out, and why (`problem`). Raises `DataError` instead if they
     are all of `protocols`, or the user asked for one of them by name (`named`). place: what the message calls the data.
     """
-    names = ", ".join(row.name for row in distinct(refused))
+    names = ", ".join(row.name for row in unique_by_name(refused))
     if len(refused) == len(protocols) or any(row.name in named for row in refused):
         raise DataError(f"cannot serve {names}: {problem}", place=place, code="cannot-serve")
     note(f"left out: {names}: {problem}")
@@ -167,7 +167,7 @@ class Coverage:
         # a protocol on whole images does not look at boxes
         if not all(row.whole_image for row in views):
             self.fit.check(truth.scenes, name, shard=shard)
-        protocols = distinct(views)  # each protocol once, whatever its thresholds and parts of the data
+        protocols = unique_by_name(views)  # each protocol once, whatever its thresholds and parts of the data
         for message in (*_unsliced_notes(truth, views), *self._notes_on_gaps(truth, protocols, shard=shard)):
             tell(message)
         for question in filter(None, (self.doubt(truth, views), self.equal_scores_question())):
@@ -270,7 +270,7 @@ def tell_absent(truth: GroundTruth, views: Sequence[Protocol]) -> None:
     printed for every absent class, since groups that have other classes do not compare. views: the protocols that are
     evaluated."""
     names_by_counts: dict[tuple[int, int], list[str]] = {}
-    for row in distinct(views) if len(truth.scenes.interaction) else ():
+    for row in unique_by_name(views) if len(truth.scenes.interaction) else ():
         if row.by_verb or row.only_annotated_classes:
             continue  # of verbs no classes are counted here; the others leave absent classes out of the mean
         scored = truth.scored_classes(row)
@@ -281,7 +281,7 @@ def tell_absent(truth: GroundTruth, views: Sequence[Protocol]) -> None:
         absent, total = int((scored & (counts == 0)).sum()), int(scored.sum())
         if 2 * absent > total or (absent and truth.is_group):
             names_by_counts.setdefault((absent, total), []).append(row.name)
-    others = [name for name, row in rows_of(truth.vocabulary).items() if row.only_annotated_classes]
+    others = [name for name, row in protocols_for(truth.vocabulary).items() if row.only_annotated_classes]
     advice = f"; to compare groups, {arg('protocol', others[0])} leaves them out" if truth.is_group and others else ""
     for (absent, total), names in names_by_counts.items():
         absence = f"{absent:,} of {total:,} classes have no ground truth and count 0 in the mean"

@@ -23,7 +23,7 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import FALSE_POSITIVE, OUTCOME_CODES, check_pairs, iterate_pairs
 from hoicli.evaluation.ranking import per_class, ranking
-from hoicli.evaluation.scored_boxes import DetectedBoxes, detected_boxes
+from hoicli.evaluation.scored_boxes import DetectedBoxes, read_detections
 from hoicli.io.memory import no_garbage_collection
 from hoicli.io.messages import note
 from hoicli.io.streams import Stream
@@ -263,7 +263,7 @@ class BoxEvaluation:
             yield result_row(metric, **label_keys, value=percent(values[label]), n=int(positives[label]), **last_keys)
 
 
-def evaluated_boxes(
+def evaluate_boxes(
     predictions: Stream, truth: GroundTruth, rule: BoxRule, policy: ErrorPolicy, once: Bools
 ) -> BoxEvaluation:
     """Read a stream of predictions, and return all of its detections, ready to be measured; notes tell what does not
@@ -273,7 +273,7 @@ def evaluated_boxes(
     evaluation, vocabulary = BoxEvaluation(truth, once), truth.vocabulary
     check_computable(truth, rule.protocol)
     check = checker(vocabulary, scored=True, optional_fields=("box_scores",))  # also the optional scores of boxes
-    build, register = partial(detected_boxes, vocabulary=vocabulary), ImageRegister(truth.position)
+    build, register = partial(read_detections, vocabulary=vocabulary), ImageRegister(truth.position)
     with no_garbage_collection():
         processes = predictions.processes()
         for batch in read_columns(predictions, build, check, policy, register=register, processes=processes):

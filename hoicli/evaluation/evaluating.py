@@ -27,7 +27,7 @@ from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.matching import Batch, Outcomes, match_all
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.selection import rows_of
+from hoicli.evaluation.selection import protocols_for
 from hoicli.evaluation.tally import Tally
 from hoicli.evaluation.views import ALONE, Views
 from hoicli.io.forks import fork_map
@@ -315,7 +315,7 @@ def _match_stream_tallies(
     if filters.removes:
         problem = f"{arg('top_k')} and {arg('nms')} act before matching"
         raise UsageError(f"{problem}: give them to hoicli match, or predictions with {arg('gt')}")
-    protocols = {**rows_of(vocabulary), **{row.name: row for row in chosen if row.dataset == vocabulary.name}}
+    protocols = {**protocols_for(vocabulary), **{row.name: row for row in chosen if row.dataset == vocabulary.name}}
     stream = MatchStream(vocabulary, protocols, truth)
     with no_garbage_collection():
         read_matches(predictions, stream, policy)

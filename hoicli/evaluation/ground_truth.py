@@ -205,7 +205,7 @@ class GroundTruth:
         derived = (scenes.image_of_hoi * classes + scenes.interaction)[gives_label]
         return distinct(np.concatenate([stated[~unclear], derived])), distinct(stated[unclear])
 
-    def rows_of(self, image_ids: Sequence[str]) -> Ints:
+    def find_images(self, image_ids: Sequence[str]) -> Ints:
         """Return the rows in `scenes` of images given by id. Raises `DataError` for an image that is not there."""
         try:
             return np.fromiter(map(self.position.__getitem__, image_ids), dtype=np.int64, count=len(image_ids))

@@ -145,6 +145,7 @@ def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predic
     verb = item.get("verb")
     label = item.get("label")
     role = item.get("role") or ""
+    counts = item.get("outcome", COUNTED[0]) in COUNTED  # all ground truth counts; it has no outcome
     is_known_verb = type(verb) is str and verb in vocabulary.verb_ids
     if type(verb) is not str:
         yield Problem(f"{field_name}.verb", AGAIN)
@@ -157,11 +158,9 @@ def _item_problems(field_name: str, item: Any, vocabulary: Vocabulary, *, predic
         yield Problem(f"{field_name}.label", AGAIN)
     elif label not in vocabulary.object_ids:
         yield unknown_label(f"{field_name}.label", "object", label, vocabulary)
-    elif is_known_verb and (verb, label) not in vocabulary.interaction_ids:
-        # all ground truth counts; predictions may be no interaction if their outcome says that they do not count
-        if item.get("outcome", COUNTED[0]) in COUNTED:
-            text = f"{verb} {label} is no {vocabulary.name} interaction, and cannot count; match the predictions again"
-            yield Problem(f"{field_name}.label", text)
+    elif is_known_verb and (verb, label) not in vocabulary.interaction_ids and counts:
+        text = f"{verb} {label} is no {vocabulary.name} interaction, and cannot count; match the predictions again"
+        yield Problem(f"{field_name}.label", text)
     if predicted and not is_number(item.get("score")):
         yield Problem(f"{field_name}.score", AGAIN)
     if predicted and (type(item.get("outcome")) is not str or item["outcome"] not in OUTCOME_CODES):

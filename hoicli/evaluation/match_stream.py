@@ -123,7 +123,7 @@ class MatchedView:
         tally.caveats |= truth.caveats
         # An order is a hash of the order of annotations, summed over images in 64 bits. Only if the records state the
         # sum that `truth` gives for their images, the sum over all images of `truth` takes its place.
-        hashes_of_images = truth.order_hashes(protocol)[truth.rows_of(tally.listed.image_ids)]
+        hashes_of_images = truth.order_hashes(protocol)[truth.find_images(tally.listed.image_ids)]
         if total_of(hashes_of_images) == tally.orders[protocol.key] % (1 << 64):
             tally.orders[protocol.key] = truth.order_hash(protocol)
         tally.truth_total = truth.hash_sum

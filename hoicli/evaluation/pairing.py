@@ -68,7 +68,7 @@ class Pairing:
         truth does not have, and for one with too many pairs to compare."""
         self.predictions = predictions
         self.truth = truth
-        self.image = truth.rows_of(predictions.image_ids)
+        self.image = truth.find_images(predictions.image_ids)
         """[N] the row of each image in the ground truth."""
         self.image_of_hoi: Ints = self.image[predictions.image_of_hoi]
         """[T] the row in the ground truth of each prediction's image."""

@@ -32,7 +32,7 @@ class DetectedBoxes:
     numbers: Counter[str]
 
 
-def detected_boxes(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBoxes:
+def read_detections(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBoxes:
     """Return the labelled boxes of some lines of prediction records as detections.
 
     A box has the score that its record's `scores` states. In a record without `scores`, a box has the best score of the

@@ -79,11 +79,11 @@ def _table_name(vocabulary: Vocabulary) -> str:
 def also_reported(vocabulary: Vocabulary) -> list[Protocol]:
     """Return the protocols of ALSO_REPORTED for a dataset."""
     names = () if vocabulary.own else ALSO_REPORTED.get(_table_name(vocabulary), ())
-    return [rows_of(vocabulary)[name] for name in names if name in rows_of(vocabulary)]
+    return [protocols_for(vocabulary)[name] for name in names if name in protocols_for(vocabulary)]
 
 
 @cache
-def rows_of(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
+def protocols_for(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
     """Return the protocols that apply to a dataset, by name: those made for it and, if it has no table in TABLES, also
     those of HICO-DET (or V-COCO, for verbs with roles), adapted to it."""
     benchmark = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
@@ -103,15 +103,15 @@ def rows_of(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
 
 def main_protocol(vocabulary: Vocabulary) -> Protocol:
     """Return the main protocol of a dataset: its own, else `hico`, or `vcoco-s1` for a dataset with roles."""
-    return rows_of(vocabulary)[MAIN[_table_name(vocabulary)]]
+    return protocols_for(vocabulary)[MAIN[_table_name(vocabulary)]]
 
 
-def distinct(rows: Iterable[Protocol]) -> list[Protocol]:
+def unique_by_name(rows: Iterable[Protocol]) -> list[Protocol]:
     """Return one protocol of each name: of the views of a protocol, which have its name, only one remains."""
     return list({row.name: row for row in rows}.values())
 
 
-def protocol_of(vocabulary: Vocabulary) -> Protocol:
+def diagnosed_protocol(vocabulary: Vocabulary) -> Protocol:
     """Return the protocol by which a dataset's errors are typed: `diag`, or `vcoco-s1` for a dataset with roles. For
     any dataset but HICO-DET and V-COCO it is adapted, and scores the classes of that dataset's main protocol."""
     row = PROTOCOLS[DIAGNOSED[_dataset_to_follow(vocabulary)]]
@@ -120,7 +120,7 @@ def protocol_of(vocabulary: Vocabulary) -> Protocol:
     return replace(adapt_protocol(row, vocabulary), classes=main_protocol(vocabulary).classes)
 
 
-def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = None) -> list[Protocol]:
+def choose_protocols(names: Iterable[str], dataset: str | Vocabulary | None = None) -> list[Protocol]:
     """Return the protocols that `--protocol` names, in order of first mention, each once; those of files and packages
     last.
 
@@ -136,7 +136,7 @@ def chosen_protocols(names: Iterable[str], dataset: str | Vocabulary | None = No
         named_datasets = (PROTOCOLS[name].dataset for name in listed if name != "all")
         dataset = next(named_datasets, None) or (dataset_of(external[0]) if external else "hico")
     vocabulary = load(dataset) if isinstance(dataset, str) else dataset
-    rows = rows_of(vocabulary)
+    rows = protocols_for(vocabulary)
     if others := [name for name in listed if name != "all" and name not in rows]:
         theirs = PROTOCOLS[others[0]].dataset
         fix = f"choose from {', '.join(rows)}" if vocabulary.own else "name protocols of one dataset"
@@ -168,13 +168,13 @@ def _check_known(names: Sequence[str]) -> None:
 def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
     """Return the protocol that `--protocol` names, None if it names none. dataset: None for that of the protocol.
     Raises `UsageError` if it names several."""
-    rows = chosen_protocols(names, dataset) if names else []
+    rows = choose_protocols(names, dataset) if names else []
     if len(rows) > 1:
         raise UsageError(f"{arg('protocol', ','.join(names))}: one protocol says what is right; name one")
     return rows[0] if rows else None
 
 
-def explicit(names: Iterable[str]) -> frozenset[str]:
+def names_asked_for(names: Iterable[str]) -> frozenset[str]:
     """Return the names of the protocols that the user asked for one by one, by name or file, and not through `all`."""
     listed = {part.strip() for part in chain.from_iterable(text.split(",") for text in names)} - {"all"}
     return frozenset(str(record_of(part)["name"]) if part.endswith(ENDING) else part for part in listed)

@@ -25,7 +25,7 @@ from hoicli.evaluation.pairing import (
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import interpolated_ap, per_class, ranking
 from hoicli.evaluation.recall_grids import GRID_TENTHS
-from hoicli.evaluation.selection import main_protocol, rows_of
+from hoicli.evaluation.selection import main_protocol, protocols_for
 from hoicli.evaluation.tally import Tally
 from hoicli.pairs.pair_batches import PairBatch, distinct_pairs
 from hoicli.records.boxes import take_columns
@@ -116,7 +116,7 @@ class AnnotatedPairs:
 def box_protocol(vocabulary: Vocabulary) -> Protocol:
     """Return the protocol by which interactiveness AP compares boxes: that of the dataset, but with boxes as areas from
     edge to edge, without the pixel that other code adds to their sides."""
-    rows = rows_of(vocabulary)
+    rows = protocols_for(vocabulary)
     row = next((rows[name] for name in SHIFTING_PROTOCOLS if name in rows), main_protocol(vocabulary))
     return replace(row, inclusive=False, touching_overlap=True, inclusive_overlap=False)
 

@@ -14,7 +14,7 @@ import numpy as np
 from hoicli.errors import UsageError, arg
 from hoicli.evaluation.filters import PairNms
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.selection import protocol_of
+from hoicli.evaluation.selection import diagnosed_protocol
 from hoicli.io.streams import Line
 from hoicli.records.boxes import hash_corners, pair_nms
 from hoicli.records.columns import RawImages, check_types, indices, numbers, read_columns, require
@@ -111,7 +111,7 @@ def read_pair_batches(
     protocol: which triplets count (None: the dataset's usual protocol). known_ids: the images of the ground truth;
     others are an error. box_scores: every record needs `scores`. triplet_scores: use a triplet's score as its verb's.
     Raises `DataError` naming file, line and field of the first bad record, or counts it in `policy` and goes on."""
-    protocol = protocol or protocol_of(vocabulary)
+    protocol = protocol or diagnosed_protocol(vocabulary)
     build = partial(
         pair_batch, vocabulary=vocabulary, protocol=protocol, box_scores=box_scores, triplet_scores=triplet_scores
     )

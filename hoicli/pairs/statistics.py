@@ -18,7 +18,7 @@ from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.ranking import order_by_score, ranked_ap
 from hoicli.evaluation.recall_grids import EVERY_RECALL
-from hoicli.evaluation.selection import protocol_of
+from hoicli.evaluation.selection import diagnosed_protocol
 from hoicli.evaluation.tally import Tally, subset_classes, subset_means
 from hoicli.io.memory import no_garbage_collection
 from hoicli.io.streams import Line, Stream
@@ -67,7 +67,7 @@ class PairStatistics:
         with at most one annotated pair. as_released: compute the released code's exact numbers, see `results`.
         triplet_scores: how the batches were read (`read_pair_batches`). interactiveness: also compute that AP
         (`InteractingPairs`)."""
-        self._annotated_pairs = AnnotatedPairs(truth, protocol or protocol_of(truth.vocabulary))
+        self._annotated_pairs = AnnotatedPairs(truth, protocol or diagnosed_protocol(truth.vocabulary))
         self.protocol, self.vocabulary = self._annotated_pairs.protocol, truth.vocabulary
         self.truth_settings = truth.settings(self.protocol)
         self.one_to_one, self.as_released, self.triplet_scores = one_to_one, as_released, triplet_scores
@@ -89,7 +89,7 @@ class PairStatistics:
         """Match a batch of predictions and add the matches to `columns`, which are later merged into `gathered`. Raises
         `DataError` for an image that the ground truth does not have."""
         scenes = batch.scenes
-        image = self._annotated_pairs.ground_truth.rows_of(batch.pairs.image_ids)
+        image = self._annotated_pairs.ground_truth.find_images(batch.pairs.image_ids)
         columns.fit.add(scenes, image)
         self._add_pairs(batch, image, columns)
         # the triplets that interaction mAP ranks, with a verb score and without

@@ -18,7 +18,7 @@ from hoicli.errors import DataError
 from hoicli.evaluation.box_evidence import NEXT_TO_NOTHING, BoxEvidence
 from hoicli.evaluation.evaluating import gather_in_parallel
 from hoicli.evaluation.match_checks import match_problems
-from hoicli.evaluation.selection import main_protocol, rows_of
+from hoicli.evaluation.selection import main_protocol, protocols_for
 from hoicli.evaluation.tally import class_vocabulary
 from hoicli.io.memory import no_garbage_collection
 from hoicli.io.streams import Line, Stream
@@ -292,7 +292,7 @@ def _conclude(
 
 def triplet_limit(vocabulary: Vocabulary | None) -> int | None:
     """Return the lowest number of triplets an image that a protocol of the dataset counts, None if all count all."""
-    rows = () if vocabulary is None else rows_of(vocabulary).values()
+    rows = () if vocabulary is None else protocols_for(vocabulary).values()
     return min((row.triplets_per_image for row in rows if row.triplets_per_image is not None), default=None)
 
 

@@ -21,7 +21,7 @@ from hoicli.diagnosis.diagnosed_models import match_and_diagnose
 from hoicli.diagnosis.repairs import Diagnosis
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.selection import chosen_protocols, protocol_of
+from hoicli.evaluation.selection import choose_protocols, diagnosed_protocol
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats
 from hoicli.records.oracles import ORACLES
@@ -34,7 +34,7 @@ from tests.support import strategies
 from tests.support.kernel import HICO, Given, evaluate, ground_truth, lines, tally
 from tests.support.project import GT, OTHER, PREDICTIONS, Data, Hoicli, Record, parsed, records_of, refusal, saved
 
-EVERY = chosen_protocols(["all"], "hico")
+EVERY = choose_protocols(["all"], "hico")
 """The shares of the runs of two models of one run each."""
 
 
@@ -111,7 +111,7 @@ def test_leaving_an_image_out_is_evaluating_without_it(data: Data) -> None:
 
 
 def diagnosis(truth: Sequence[Record], predictions: Sequence[Record]) -> Diagnosis:
-    annotated, protocol = ground_truth(truth), protocol_of(HICO)
+    annotated, protocol = ground_truth(truth), diagnosed_protocol(HICO)
     filters = Filters(allow_uncounted=True)
     found = match_and_diagnose(Given(lines(predictions)), annotated, [], [protocol], filters, ErrorPolicy())
     return found.diagnoses[0]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoicli.comparison.oracle_rounds import OracleRounds
-from hoicli.evaluation.selection import chosen_protocols
+from hoicli.evaluation.selection import choose_protocols
 from hoicli.evaluation.tally import subset_classes
 from hoicli.records.oracles import ORACLES
 from hoicli.resampling.draws import Block, Resampling
@@ -64,7 +64,7 @@ def scored_by_place(records: Sequence[Record], *, of_class: bool) -> list[Record
 
 
 def lists_of(truth: Sequence[Record], predictions: Sequence[Record]) -> RankedLists:
-    gathered = tally(truth, predictions, chosen_protocols(["hico"], "hico"))
+    gathered = tally(truth, predictions, choose_protocols(["hico"], "hico"))
     return next(lists for _, _, lists in gathered.ranked_results(HICO, gathered.image_ids))
 
 

@@ -16,7 +16,7 @@ from hoicli.evaluation.evaluating import match_batches
 from hoicli.evaluation.filters import Filters, PairNms
 from hoicli.evaluation.pairing import OUTCOMES, TRUE_POSITIVE
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.selection import chosen_protocols
+from hoicli.evaluation.selection import choose_protocols
 from hoicli.evaluation.tally import Tally
 from hoicli.records.intake import ErrorPolicy
 from tests.support import reference, strategies
@@ -44,7 +44,7 @@ def test_order_and_shards_change_no_bit(data: Data, shuffle: random.Random) -> N
     before = evaluate(truth, predictions)
     shuffle.shuffle(truth)
     shuffle.shuffle(predictions)
-    rows = chosen_protocols(["all"], "hico")
+    rows = choose_protocols(["all"], "hico")
     cut = shuffle.randint(0, len(predictions))
     # the ground truth is counted once
     whole = Tally(rows, len(HICO.interactions))
@@ -61,7 +61,7 @@ def test_order_and_shards_change_no_bit(data: Data, shuffle: random.Random) -> N
 @given(strategies.datasets())
 def test_a_ground_truth_has_one_true_positive_and_it_has_the_best_score(data: Data) -> None:
     truth, predictions = data
-    rows = chosen_protocols(["all"], "hico")
+    rows = choose_protocols(["all"], "hico")
     for batch, outcomes in match_batches(lines(predictions), ground_truth(truth), rows, Filters(), ErrorPolicy()):
         for outcome in outcomes.values():
             enough = outcome.enough

@@ -12,7 +12,7 @@ import pytest
 
 from hoicli.cli import run
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.selection import chosen_protocols
+from hoicli.evaluation.selection import choose_protocols
 from hoicli.vocabulary.datasets import load
 from tests.evaluation.test_parity import GOLDEN, TOLERANCE, Rows, by_class, rows_of
 from tests.hostile.readers import CORPUS
@@ -175,7 +175,7 @@ def test_boxes_that_are_not_looked_at_need_not_fit(hoicli: Hoicli, tmp_path: Pat
 
 def test_hico_det_sg_has_the_rows_and_shifts_of_hico_det() -> None:
     for name in ("hico", "qpic", "upt"):
-        (row,) = chosen_protocols([name], "hico-det-sg")
+        (row,) = choose_protocols([name], "hico-det-sg")
         assert row == replace(PROTOCOLS[name], dataset="hico-det-sg")
     sizes = {name: len(members) for name, members in load("hico-det-sg").unseen.items()}
     assert sizes == {"sg1": 60, "sg2": 60, "sg3": 60}

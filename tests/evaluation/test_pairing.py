@@ -17,7 +17,7 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.matching import Batch
 from hoicli.evaluation.pairing import blocks_of, check_pairs
 from hoicli.evaluation.protocols import PROTOCOLS
-from hoicli.evaluation.selection import chosen_protocols
+from hoicli.evaluation.selection import choose_protocols
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
@@ -130,7 +130,7 @@ def outcomes(data: Data, vocabulary: Vocabulary, *, of_boxes: bool = True) -> li
     """All that is said of the predictions under every protocol of the dataset."""
     truth, predictions = data
     annotated = ground_truth(truth, vocabulary)
-    chosen = chosen_protocols(["all"], vocabulary.name)
+    chosen = choose_protocols(["all"], vocabulary.name)
     return [
         (
             {name: [column.tolist() for column in vars(found).values()] for name, found in by_protocol.items()},

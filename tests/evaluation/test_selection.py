@@ -9,7 +9,14 @@ import pytest
 
 from hoicli.errors import UsageError
 from hoicli.evaluation.protocols import NO_SHIFT, PROTOCOLS
-from hoicli.evaluation.selection import TABLES, adapt_protocol, chosen_protocols, main_protocol, protocol_of, rows_of
+from hoicli.evaluation.selection import (
+    TABLES,
+    adapt_protocol,
+    choose_protocols,
+    diagnosed_protocol,
+    main_protocol,
+    protocols_for,
+)
 from hoicli.vocabulary.datasets import load
 from tests.support.project import FIXTURES, PAIR, Hoicli, complaint, parsed
 
@@ -31,13 +38,13 @@ V_COCO_ROWS = ["vcoco-agent", "vcoco-s1", "vcoco-s2", "vcoco-qpic"]
 )
 def test_the_table_of_each_dataset(dataset: str, rows: list[str], main: str, diagnosed: str, classes: str) -> None:
     vocabulary = load(dataset)
-    assert set(rows) <= rows_of(vocabulary).keys()
+    assert set(rows) <= protocols_for(vocabulary).keys()
     assert main_protocol(vocabulary).name == main
-    row = protocol_of(vocabulary)
+    row = diagnosed_protocol(vocabulary)
     assert (row.name, row.classes, row.dataset) == (diagnosed, classes, dataset)
-    assert {row.dataset for row in rows_of(vocabulary).values()} == {dataset}
-    assert [row.name for row in chosen_protocols(["all"], dataset)] == rows
-    assert [row.name for row in chosen_protocols([], dataset)] == rows
+    assert {row.dataset for row in protocols_for(vocabulary).values()} == {dataset}
+    assert [row.name for row in choose_protocols(["all"], dataset)] == rows
+    assert [row.name for row in choose_protocols([], dataset)] == rows
 
 
 def test_another_dataset_takes_the_rules_of_triplets_and_not_the_shifts_of_files() -> None:
@@ -76,7 +83,7 @@ def test_another_dataset_with_roles_has_its_own_sets_of_classes(name: str, class
     ],
 )
 def test_named_rows_once_in_order_of_first_mention(names: list[str], dataset: str | None, found: list[str]) -> None:
-    assert [row.name for row in chosen_protocols(names, dataset)] == found
+    assert [row.name for row in choose_protocols(names, dataset)] == found
 
 
 @pytest.mark.parametrize(
@@ -89,14 +96,14 @@ def test_named_rows_once_in_order_of_first_mention(names: list[str], dataset: st
     ],
 )
 def test_unknown_rows(names: list[str], dataset: str | None, start: str, end: str) -> None:
-    said = complaint(UsageError, chosen_protocols, names, dataset)
+    said = complaint(UsageError, choose_protocols, names, dataset)
     assert said.startswith(start)
     assert said.endswith(end)
 
 
 def test_unknown_rows_of_a_file_are_told_those_it_has() -> None:
     with pytest.raises(UsageError) as error:
-        chosen_protocols(["vcoco-s1,swig"], load(str(FIXTURES / "own/site.json")))
+        choose_protocols(["vcoco-s1,swig"], load(str(FIXTURES / "own/site.json")))
     assert str(error.value).startswith(f"--protocol vcoco-s1, swig: of vcoco, not site; choose from {HICO_ROWS[0]}, ")
 
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hoicli.errors import DataError, UsageError
-from hoicli.evaluation.selection import chosen_protocols
+from hoicli.evaluation.selection import choose_protocols
 from hoicli.evaluation.slice_parts import object_area
 from hoicli.evaluation.slices import MEASURES, MOST_PARTS, Slice, parse_slices
 from hoicli.evaluation.tally import ClassResults
@@ -27,12 +27,12 @@ from tests.support import reference, strategies
 from tests.support.kernel import HICO, ground_truth, tally
 from tests.support.project import FIXTURES, Data, Hoicli, Record, complaint, saved
 
-EVERY = chosen_protocols(["all"], "hico")
+EVERY = choose_protocols(["all"], "hico")
 Box = tuple[float, ...]
 
 
 def viewed(data: Data, views: Views, names: str = "all") -> dict[str, ClassResults]:
-    rows = views.views_of(chosen_protocols([names], "hico"))
+    rows = views.views_of(choose_protocols([names], "hico"))
     return {row.key: results for row, results in tally(*data, rows).results(HICO)}
 
 

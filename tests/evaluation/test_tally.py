@@ -17,7 +17,7 @@ from hoicli.evaluation.pairing import OUTCOME_CODES, TRUE_POSITIVE
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.ranking import enveloped_ap, interpolated_ap, per_class, ranked_ap, ranking
 from hoicli.evaluation.recall_grids import GRID_ARANGE, GRID_LINSPACE, GRID_TENTHS
-from hoicli.evaluation.selection import chosen_protocols
+from hoicli.evaluation.selection import choose_protocols
 from hoicli.evaluation.tally import Tally, subset_classes
 from hoicli.evaluation.views import Views
 from hoicli.records.intake import ErrorPolicy
@@ -27,7 +27,7 @@ from tests.support.project import GT, PREDICTIONS, records
 
 TRUTH, PREDICTED = records(GT), records(PREDICTIONS)
 IDS = sorted(record["image_id"] for record in TRUTH)
-ROWS = chosen_protocols(["all"], "hico")
+ROWS = choose_protocols(["all"], "hico")
 DROPPED = OUTCOME_CODES["over_the_cap"]
 
 

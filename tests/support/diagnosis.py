@@ -10,7 +10,7 @@ from hoicli.diagnosis.repairs import Diagnosis
 from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.protocols import PROTOCOLS
 from hoicli.evaluation.ranking import Listed
-from hoicli.evaluation.selection import protocol_of
+from hoicli.evaluation.selection import diagnosed_protocol
 from hoicli.records.intake import ErrorPolicy
 from hoicli.vocabulary.datasets import load
 from hoicli.vocabulary.labels import Vocabulary
@@ -37,7 +37,7 @@ def diagnosis_of(
 ) -> tuple[Listed, Diagnosis]:
     """The predictions, and their diagnosis without images that have none."""
     listed, annotated = Listed(), ground_truth(truth, vocabulary)
-    result = Diagnosis(protocol_of(vocabulary), len(vocabulary.interactions), listed, reading)
+    result = Diagnosis(diagnosed_protocol(vocabulary), len(vocabulary.interactions), listed, reading)
     for _, found, types in typed_batches(lines(predictions), annotated, Filters(), ErrorPolicy(), reading):
         listed.add(found.image_ids, found.image, found.interaction, found.score)
         result.add(found, types)
@@ -48,7 +48,7 @@ def typed(
     truth: Sequence[Record], predictions: Sequence[Record], reading: Reading = "shared", vocabulary: Vocabulary = HICO
 ) -> list[Record]:
     batches = typed_batches(lines(predictions), ground_truth(truth, vocabulary), Filters(), ErrorPolicy(), reading)
-    row = protocol_of(vocabulary)
+    row = diagnosed_protocol(vocabulary)
     return [record for _, found, types in batches for record in diagnosis_records(found, types, vocabulary, {}, row)]
 
 

@@ -13,7 +13,7 @@ from hoicli.evaluation.filters import Filters
 from hoicli.evaluation.ground_truth import GroundTruth
 from hoicli.evaluation.predictions import Predictions
 from hoicli.evaluation.protocols import Protocol
-from hoicli.evaluation.selection import chosen_protocols
+from hoicli.evaluation.selection import choose_protocols
 from hoicli.evaluation.tally import ClassResults, Tally
 from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
@@ -71,7 +71,7 @@ def evaluate(
     vocabulary: Vocabulary = HICO,
     names: Sequence[str] = ("all",),
 ) -> dict[str, ClassResults]:
-    rows = chosen_protocols(names, vocabulary)
+    rows = choose_protocols(names, vocabulary)
     found = tally(truth, predictions, rows, filters, vocabulary)
     return {row.name: results for row, results in found.results(vocabulary)}
 
