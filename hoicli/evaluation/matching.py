@@ -103,7 +103,7 @@ class Batch(Pairing):
 
         def drop(rows: Bools, reason: str) -> None:
             """Set the code of the predictions in a mask [T], unless an earlier reason dropped them already."""
-            code[rows & (code == 0)] = OUTCOME_CODES[reason]
+            np.copyto(code, OUTCOME_CODES[reason], where=rows & (code == 0))
 
         if self._kept_only is not None:  # only these predictions of the batch are left (`keep_only`)
             drop(~self._kept_only, "suppressed")
@@ -176,7 +176,7 @@ class Batch(Pairing):
             code = self.drop_reasons(protocol, filters)
             best = self._best_candidates(protocol)
             remaining = code == FALSE_POSITIVE
-            code[remaining] = best.code[remaining]
+            np.copyto(code, best.code, where=remaining)
             self._threshold_free[protocol, filters] = best.replace_codes(code, remaining[best.row])
         return self._threshold_free[protocol, filters]
 

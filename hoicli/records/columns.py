@@ -15,7 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 import orjson
 
+from hoicli.io import process
 from hoicli.io.forks import work_in_turns
+from hoicli.io.memory import keep_memory
 from hoicli.io.opened_files import repeated_key
 from hoicli.io.streams import Line, Stream
 from hoicli.records.fingerprint import Hashes, ImageHasher
@@ -55,6 +57,8 @@ def read_columns(
     Raises `DataError` for the first bad record, or counts it in `policy` and goes on, and raises at the end if all were
     bad."""
     skipped_before, any_left = policy.skipped, False
+    if process.alone:
+        keep_memory()  # of one batch for the next
 
     def reread() -> Iterator[list[Line]]:
         """Yield all batches from the beginning, in another process."""
@@ -245,15 +249,16 @@ def raw_images(
     box_lengths: set[int] = set()
     may_lack_score = type(None) in scores
     hasher = ImageHasher() if truth else None
+    texts: list[bytes] = []
+    keys_in_texts = 0
     for line in lines:  # only one parsed record is in memory at a time
         record = orjson.loads(line.data)
         boxes, box_names, hois = record["boxes"], record["labels"], record["hois"]
         require(type(boxes) is type(box_names) is type(hois) is list and len(boxes) == len(box_names))
         key_count = sum(map(len, hois))
         if type(line) is Line:  # of a file, and not made by hoicli itself
-            colons = np.count_nonzero(np.frombuffer(line.data, dtype=np.uint8) == ord(":"))
-            # as many colons as keys: none occurs twice, as `repeated_key` says
-            require(colons == len(record) + key_count or repeated_key(line.data, record) is None)
+            texts.append(line.data)
+            keys_in_texts += len(record) + key_count
         ids.append(record["image_id"])
         box_counts.append(len(boxes))
         hoi_counts.append(len(hois))
@@ -279,6 +284,7 @@ def raw_images(
         if check is not None:
             check(record)
     require(box_lengths <= {4})
+    refuse_repeated_keys(texts, keys_in_texts)
     box_start, hoi_start = starts_of(box_counts), starts_of(hoi_counts)
     subject_rows, object_rows = _box_rows(subject, objects, box_start, hoi_start, nulls=nulls)
     raw = RawImages(
@@ -301,6 +307,17 @@ def raw_images(
         return raw
     columns = raw.image_ids, raw.boxes, raw.box_start, raw.subject, raw.object, raw.hoi_start
     return replace(raw, hashes=hasher.hashes(*columns))
+
+
+def refuse_repeated_keys(texts: Sequence[bytes], key_count: int) -> None:
+    """Raise `ValueError` if a key occurs twice in one of the JSON texts.
+
+    key_count: how many keys the parsed records have, and triplets in them. No text has fewer colons than keys, so if
+    all have as many together, no key occurs twice. Otherwise there are colons in strings, or other objects: then each
+    text is looked at alone."""
+    colons = np.count_nonzero(np.frombuffer(b"".join(texts), dtype=np.uint8) == ord(":"))  # faster than text by text
+    if colons != key_count:
+        require(not any(repeated_key(text, orjson.loads(text)) for text in texts))
 
 
 def _box_rows(

@@ -146,6 +146,8 @@ def _hash_names(values: Any) -> int:
 
 def _hash_texts(values: list[Any]) -> Hashes:
     """Return [M] a hash of each label or verb; 0 for a value that is no text."""
+    if values.count(None) == len(values):  # few records have senses, or roles
+        return np.zeros(len(values), dtype=np.uint64)
     return _hash_array(_hash_label(value) if type(value) is str else 0 for value in values)
 
 
