@@ -143,7 +143,7 @@ def shoe_sim(
     if pairs is not None:
         work: TableWork = PairLines(lines(pairs, "pairs", "pairs", "pairs"), policy, offline)
     elif gt is not None:
-        models = [inputs.predictions(source) for source in streams_of(predictions, "PREDS", "predictions")]
+        models = [inputs.predictions(source) for source in streams_of(predictions, "PREDS")]
         work = TableWork(evaluation_pairs(inputs.truth(gt), models, dataset_name or "hico", policy, against))
     else:
         work = TableWork(dataset_pairs(dataset_name or "hico", all_senses=all_senses))

@@ -13,7 +13,7 @@ import numpy as np
 
 import hoicli
 from hoicli.compat.files import read_json, write_file
-from hoicli.compat.means import mean_of
+from hoicli.compat.query_evaluators import mean_of
 from hoicli.errors import DataError, UsageError
 from hoicli.interface.command import python_call
 from hoicli.records.interaction_arrays import ROW, check_interactions, row_arrays

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 import hoicli
 from hoicli.api.network_outputs.ranking_rules import read_correct_mat
 from hoicli.compat.files import read_json, write_file
-from hoicli.compat.means import mean_of
-from hoicli.compat.query_evaluators import Outputs, best_verbs, check_images, remove_suppressed
+from hoicli.compat.query_evaluators import Outputs, best_verbs, check_images, mean_of, remove_suppressed
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.filters import PairNms
 from hoicli.vocabulary.datasets import load

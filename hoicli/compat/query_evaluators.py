@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -25,7 +25,6 @@ from hoicli.api.network_outputs.ranking_rules import (
     read_vcoco_correct_mat,
     state_roles,
 )
-from hoicli.compat.means import mean_of
 from hoicli.errors import DataError, UsageError
 from hoicli.evaluation.filters import Filters, PairNms
 from hoicli.interface.command import python_call
@@ -68,13 +67,9 @@ class QueryEvaluator(ABC):
         """preds, gts: the images in one order, as the released code has them."""
         check_images(preds, gts)
         names = name_images(gts)
-        self.truth = {
-            name: self._truth_arrays(gt, f"gts[{place}]")
-            for place, (name, gt) in enumerate(zip(names, gts, strict=True))
-        }
+        self.truth = {name: self._truth_arrays(gts[place], f"gts[{place}]") for place, name in enumerate(names)}
         self.predictions = {
-            name: self._predicted_arrays(outputs, f"preds[{place}]")
-            for place, (name, outputs) in enumerate(zip(names, preds, strict=True))
+            name: self._predicted_arrays(preds[place], f"preds[{place}]") for place, name in enumerate(names)
         }
         self.rows: list[dict[str, Any]] = []
 
@@ -204,6 +199,12 @@ class VCOCOEvaluator(QueryEvaluator):
         means = {"mAP_all": mean_of(listed.values()), "mAP_thesis": mean_of(thesis)}
         print(rule, "mAP all: {mAP_all:.4f} mAP thesis: {mAP_thesis:.4f}".format_map(means), rule, sep="\n")
         return {f"AP_{entry}": value for entry, value in listed.items()} | means
+
+
+def mean_of(values: Iterable[float]) -> float:
+    """Return the mean of the values, as released code takes it over classes; NaN of none."""
+    listed = list(values)
+    return float(np.mean(listed)) if listed else float("nan")
 
 
 def remove_suppressed(predictions: dict[str, Arrays], nms: PairNms | None, vocabulary: Vocabulary) -> dict[str, Arrays]:

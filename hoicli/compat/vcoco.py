@@ -8,7 +8,7 @@ from typing import Any
 
 import hoicli
 from hoicli.compat.files import read_json
-from hoicli.compat.means import mean_of
+from hoicli.compat.query_evaluators import mean_of
 from hoicli.errors import DataError, UsageError
 
 ApAndCount = tuple[float, int]

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial, wraps
+from itertools import chain
 from numbers import Integral, Real
 from textwrap import dedent, fill
 from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
@@ -130,14 +131,9 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
     written = inspect.signature(function)
     parameters = [parameter for parameter in written.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
     for name, annotation in shared_options(function).items():
-        parameters.append(
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=options.DEFAULTS.get(name),
-                annotation=get_args(annotation)[0],  # the type that Python takes
-            )
-        )
+        kind = get_args(annotation)[0]  # the type that Python takes
+        default = options.DEFAULTS.get(name)
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
     return written.replace(parameters=sorted(parameters, key=lambda parameter: parameter.name in ("tag", "output")))
 
 
@@ -298,7 +294,10 @@ def check_arguments(parameters: Sequence[Parameter], values: Values) -> None:
     inputs: list[tuple[Parameter, str]] = []
     for parameter, check, value in checks:
         if isinstance(check, Read):
-            inputs += [(parameter, path) for path in _input_files(parameter, check, value, values)]
+            piped = isinstance(parameter.option, Piped) and not IN_PYTHON.get()
+            # "a.mat,b.mat" is two files
+            parts = chain.from_iterable(map(parts_of, check.paths(value, values, piped=piped)))
+            inputs += [(parameter, path) for path in parts]
     # a path such as /dev/stdin has stdin's descriptor, 0, too
     if not IN_PYTHON.get() and sum(path == "-" or descriptor(path) == 0 for _, path in inputs) > 1:
         raise UsageError("stdin (-) can be read only once: give the ground truth or the predictions as a file")
@@ -308,13 +307,6 @@ def check_arguments(parameters: Sequence[Parameter], values: Values) -> None:
     for parameter, check, value in checks:
         if isinstance(check, Read) and check.folder and value is not None and not os.path.isdir(value):
             raise UsageError(f"{parameter.option_text(value)}: there is no such folder", code="no-such-folder")
-
-
-def _input_files(parameter: Parameter, check: Read, value: Any, values: Values) -> Iterator[str]:
-    """Yield the paths of the files that an argument names; "-" is stdin. check: the parameter's check; value: the
-    argument; values: all arguments of the call. Raises `UsageError` for an impossible path."""
-    for path in check.paths(value, values, piped=isinstance(parameter.option, Piped) and not IN_PYTHON.get()):
-        yield from parts_of(path)  # "a.mat,b.mat" is two files
 
 
 _TYPES: dict[Any, tuple[Any, str]] = {

@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -34,7 +33,7 @@ from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
     from hoicli.evaluation.ground_truth import GroundTruth
-    from hoicli.records.detections import ArrayLine, Detections
+    from hoicli.records.detections import ArrayLine
     from hoicli.shoe.similarity_table import SimilarityTable
     from hoicli.vocabulary.labels import Vocabulary
 
@@ -118,21 +117,18 @@ class Inputs:
             return Stream(paths, label, self.opening.specialise(truth=False) if scored else self.opening)
         return Stream([_held_name(source, name)], label, lines_held=self._held_lines(source, name, scored=scored))
 
-    def predictions(self, source: Given | None, *, name: str = "predictions") -> Predictions:
-        """Return a stream of the predictions, or the match records, of one model; without a source, of stdin. name: the
-        parameter that the source was given as."""
-        if (paths := piped_paths(source, "PREDS", name)) is not None:
+    def predictions(self, source: Given | None, name: str = "predictions") -> Predictions:
+        """Return a stream of the predictions, or the match records, of one model; without a source, of stdin. name:
+        what messages call a source in memory."""
+        if (paths := piped_paths(source, "PREDS", "predictions")) is not None:
             return Predictions(paths, self.opening.specialise(truth=False))
         return Predictions([_held_name(source, name)], lines_held=self._held_lines(source, name, scored=True))
 
-    def models(
-        self, sources: Streams | None, names: Names, *, what: str = "PREDS", name: str = "predictions"
-    ) -> list[Predictions]:
+    def models(self, sources: Streams | None, names: Names, *, what: str = "PREDS") -> list[Predictions]:
         """Return a stream of predictions for each of several models: one for each path, or for each item in memory.
-        names: the models' names; without names they are called after their files. what: what help calls the argument;
-        name: the parameter that the sources were given as. Raises `UsageError` if names and streams do not fit,
-        `DataError` for a missing file."""
-        streams: list[Any] = streams_of(sources, what, name)
+        names: the models' names; without names they are called after their files. what: what help calls the argument.
+        Raises `UsageError` if names and streams do not fit, `DataError` for a missing file."""
+        streams: list[Any] = streams_of(sources, what)
         paths = [text_of(stream) if isinstance(stream, str | os.PathLike) else None for stream in streams]
         for path_given in filter(None, paths):  # now: the last file is only read when the others have been matched
             if path_given != "-" and not any(map(os.path.exists, parts_of(path_given))):
@@ -143,10 +139,9 @@ class Inputs:
         streams_by_model = Predictions.name_models(default_names, model_names, self.opening.specialise(truth=False))
         for index, (model, path) in enumerate(zip(streams_by_model, paths, strict=True)):
             if path is None:  # records or arrays in memory take the place of the stream of a file
-                place = name if len(streams_by_model) == 1 else f"{name}[{index}]"
-                items = self._held_lines(streams[index], place, scored=True)
-                predictions = Predictions([_held_name(streams[index], place)], lines_held=items)
-                streams_by_model[index] = predictions.with_name(model.model, tagged=model.tagged)
+                place = "predictions" if len(streams_by_model) == 1 else f"predictions[{index}]"
+                held = self.predictions(streams[index], place)
+                streams_by_model[index] = held.with_name(model.model, tagged=model.tagged)
         return streams_by_model
 
     def _held_lines(self, source: Any, name: str, *, scored: bool | None) -> Iterable[Line]:
@@ -235,13 +230,12 @@ def read_similarities(sim: Given, wordnet: Path | None, policy: ErrorPolicy) -> 
     return SimilarityTable.read(tables, policy, open_wordnet().canonical)
 
 
-def streams_of(sources: Streams | None, what: str, name: str) -> list[Any]:
+def streams_of(sources: Streams | None, what: str) -> list[Any]:
     """Return a list with the source of each model: the items of a list of paths, of lists of records, or of dicts of
-    arrays by image. Anything else is the source of one model. what: what help calls the argument; name: the parameter
-    that the sources were given as."""
+    arrays by image. Anything else is the source of one model. what: what help calls the argument."""
     if isinstance(sources, list | tuple) and sources and all(map(_is_stream, sources)):
         return [_paths(source)[0] if isinstance(source, str | os.PathLike) else source for source in sources]
-    paths = piped_paths(sources, what, name)  # type: ignore[arg-type]
+    paths = piped_paths(sources, what, "predictions")  # type: ignore[arg-type]
     return [sources] if paths is None else paths
 
 
@@ -367,14 +361,11 @@ def _array_line(
     except DataError as error:
         raise error.add_place(place) from None
 
-    write_json = partial(_encode_image, image, vocabulary, place, scored=is_prediction)
+    def write_json() -> bytes:
+        """Return the image as the JSON of its record."""
+        return _encode_record(image.record(vocabulary, scored=is_prediction), place)
+
     return ArrayLine(name, repr(image_id), image, write_json)
-
-
-def _encode_image(image: Detections, vocabulary: Vocabulary, place: str, *, scored: bool) -> bytes:
-    """Return an image that was given as arrays as the JSON of its record. scored: whether it has predictions; place:
-    where it is, for messages."""
-    return _encode_record(image.record(vocabulary, scored=scored), place)
 
 
 def _encode_record(record: Mapping[str, Any], place: str) -> bytes:

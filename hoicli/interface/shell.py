@@ -81,17 +81,7 @@ def application(command: Command) -> typer.Typer:
         _run(command, parameters, values)
 
     in_help = sorted(parameters, key=lambda parameter: not isinstance(parameter.option, Argument))
-    run_command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(
-                parameter.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=_typer_default(parameter),
-                annotation=_typer_type(parameter),
-            )
-            for parameter in in_help
-        ]
-    )
+    run_command.__signature__ = inspect.Signature(list(map(_typer_parameter, in_help)))  # type: ignore[attr-defined]
     run_command.__doc__ = command.about.replace("-", _FIXED_HYPHEN)  # no line of the help ends at these hyphens
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(cls=type("Command", (ManualCommand,), {"page": command}))(run_command)
@@ -107,6 +97,12 @@ def _typer_type(parameter: Parameter) -> Any:
     if parameter.kind is bool:
         return bool
     return str if isinstance(parameter.default, str) else str | None
+
+
+def _typer_parameter(parameter: Parameter) -> inspect.Parameter:
+    """Return a parameter of the signature that typer reads: its type, and its declaration in place of a default."""
+    kind, declared = _typer_type(parameter), _typer_default(parameter)
+    return inspect.Parameter(parameter.name, inspect.Parameter.KEYWORD_ONLY, default=declared, annotation=kind)
 
 
 def _typer_default(parameter: Parameter) -> Any:
@@ -165,7 +161,9 @@ def _check_row_options(
     of another format than the rows have. function_values, shell_values: the options of the function, and those that
     only the shell has; output: the file's name."""
     if command.listed is not None and command.listed(function_values):
-        _notation(shell_values, output)  # raises for the wrong ending; the format is chosen when the rows are written
+        from hoicli.tables.notations import chosen_format
+
+        chosen_format(shell_values["format"], output)  # raises for the wrong ending
         if shell_values.get("plot") is not None and function_values.get("by") and "predictions" in function_values:
             others = "hoicli robust --plot draws the rows of eval --by corruption,severity"
             raise UsageError(f"{arg('plot')}: draws one test set; give one group without {arg('by')} ({others})")
@@ -176,20 +174,19 @@ def _check_row_options(
 def _plot_look(command: Command, function_values: dict[str, Any], shell_values: dict[str, Any]) -> Look:
     """Return the size and style of the figure of --plot. Raises `UsageError` for options of a figure without --plot.
     function_values, shell_values: the options of the function, and those that only the shell has."""
-    others_given = {}
-    for parameter in command.parameters:
-        if parameter.name == "plot_kind":  # an option of the function that makes sense only with --plot
-            others_given["plot_kind"] = function_values["plot_kind"] != parameter.default
-    width, font_size, style = (shell_values[name] for name in ("width", "font_size", "style"))
-    return look_of(shell_values["plot"], width, font_size, style, **others_given)
+    # an option of the function that makes sense only with --plot
+    kinds = [parameter for parameter in command.parameters if parameter.name == "plot_kind"]
+    others_given = {kind.name: function_values[kind.name] != kind.default for kind in kinds}
+    return look_of(*(shell_values[name] for name in ("plot", "width", "font_size", "style")), **others_given)
 
 
 def _write_rows(command: Command, result: Result, shell_values: dict[str, Any], output: str) -> None:
     """Write the rows of a result to the file `output`, and its notes to stderr. The sentences above a table go to
     stderr, too, unless stdout is a terminal that shows them with the table. In HTML the tables are a page."""
-    from hoicli.tables.notations import note_json_lines, shown_notation
+    from hoicli.tables.notations import chosen_format, note_json_lines, shown_notation
 
-    notation = _notation(shell_values, output, result.piped or command.piped)
+    chosen = shell_values.get("format", "auto")  # not every command has --format
+    notation = chosen_format(chosen, output, piped=result.piped or command.piped)
     if notation != "table" or output != "-" or not sys.stdout.isatty():
         for sentence in result.above:
             note(sentence)
@@ -221,15 +218,6 @@ def _value(parameter: Parameter, parsed: Any) -> Any:
     except ValueError:
         expected = "a whole number" if number_type is int else "a number"
         raise UsageError(f"{parameter.option_text(parsed)}: give {expected}") from None
-
-
-def _notation(shell_values: dict[str, Any], output: str, piped: str = "jsonl") -> str:
-    """Return the format of rows: that of --format, else by the ending of `output`, else a table on a terminal and
-    `piped` elsewhere. shell_values: the options that only the shell has, with --format; output: the file's name. Raises
-    `UsageError` for a file name with the ending of another format."""
-    from hoicli.tables.notations import chosen_format
-
-    return chosen_format(shell_values.get("format", "auto"), output, piped=piped)
 
 
 class ManualCommand(TyperCommand):

@@ -280,7 +280,10 @@ def comparable(name: TripletClass, vocabulary: Vocabulary) -> TripletClass:
 def readings(vocabulary: Vocabulary) -> Iterator[Reading]:
     """Yield the ways in which the numbers of a dataset's labels are commonly mistaken for one another."""
     yield from _object_readings(vocabulary)
-    yield from _verb_readings(vocabulary)
+    verbs = vocabulary.verbs
+    for base, names in ((1, _before(verbs)), (0, dict(pairwise(verbs)))):  # off by one
+        what, option = f"verbs, counted from {base}, were read from {1 - base}", f"--verb-base {base}"
+        yield Reading("another-verb-numbering", what, option if vocabulary.coco_ids else "", verbs=names)
     if vocabulary.name == "vcoco":
         yield from _action_readings()
 
@@ -310,14 +313,6 @@ def _object_readings(vocabulary: Vocabulary) -> Iterator[Reading]:
     for what, names, order in mistakes:
         option = f"--object-order {order}" if vocabulary.coco_ids else ""
         yield Reading("another-object-order", what, option, objects=names)
-
-
-def _verb_readings(vocabulary: Vocabulary) -> Iterator[Reading]:
-    """Yield the ways in which the numbers of verbs are off by one."""
-    verbs = vocabulary.verbs
-    for base, names in ((1, _before(verbs)), (0, dict(pairwise(verbs)))):
-        what, option = f"verbs, counted from {base}, were read from {1 - base}", f"--verb-base {base}"
-        yield Reading("another-verb-numbering", what, option if vocabulary.coco_ids else "", verbs=names)
 
 
 def _action_readings() -> Iterator[Reading]:

@@ -105,12 +105,8 @@ class Checking:
         self.scored = other.scored if self.scored is None else self.scored
         self.varied |= other.varied or (None not in (self.score, other.score) and self.score != other.score)
         self.score = other.score if self.score is None else self.score
-        self.lines += other.lines
-        self.triplets += other.triplets
-        self.boxes += other.boxes
-        self.crowded += other.crowded
-        self.uncounted += other.uncounted
-        self.images += other.images
+        for name in ("lines", "triplets", "boxes", "crowded", "uncounted", "images"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.named |= other.named
         self.results |= other.results
         for name in ("findings", "classes", "facts", "agreement", "compared"):

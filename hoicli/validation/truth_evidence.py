@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -60,6 +59,13 @@ class TruthEvidence:
         """truth: what the ground truth says; vocabulary: None for free text; counts: what to add to."""
         self._truth, self._counts = truth, counts
         self._has_roles = vocabulary is not None and bool(vocabulary.roles)
+        self._box_start = starts_of(truth.columns["box_count"])  # of each row of the ground truth
+        class_of_number = list(map(self._class_of, truth.names))
+        self._class_numbers = {name: number for number, name in enumerate(dict.fromkeys(class_of_number))}
+        # one number for each image and class annotated there, ascending
+        number = np.array([self._class_numbers[name] for name in class_of_number], dtype=np.int64)
+        row = np.repeat(np.arange(len(truth.columns["class_count"])), truth.columns["class_count"])
+        self._annotated_keys = distinct(row * len(self._class_numbers) + number[truth.columns["classes"]])
 
     def add(self, batch: Checked, rows: Sequence[int | None]) -> None:
         """Compare a batch of predictions. rows [N]: the images' rows in the ground truth, None for one it lacks."""
@@ -82,11 +88,6 @@ class TruthEvidence:
             copied[batch.image_of_box[box[same]]] = True
         return int(copied.sum())
 
-    @cached_property
-    def _box_start(self) -> Ints:
-        """Where the boxes of each row of the ground truth begin."""
-        return starts_of(self._truth.columns["box_count"])
-
     def _find_annotated(self, batch: Checked, row: Ints) -> Bools:
         """Return [T] whether each triplet is of a class that is annotated in its image. row [N]: -1 for no ground
         truth."""
@@ -99,20 +100,6 @@ class TruthEvidence:
     def _class_of(self, name: TripletClass) -> TripletClass:
         """Return the class of a triplet without its role; in a dataset with roles, without the object, too."""
         return TripletClass(name.verb, label=None if self._has_roles else name.label)
-
-    @cached_property
-    def _class_numbers(self) -> dict[TripletClass, int]:
-        """A number for each annotated class."""
-        names = dict.fromkeys(map(self._class_of, self._truth.names))
-        return {name: number for number, name in enumerate(names)}
-
-    @cached_property
-    def _annotated_keys(self) -> Ints:
-        """One number for each image and class annotated there, ascending."""
-        numbers, count = self._class_numbers, self._truth.columns["class_count"]
-        number = np.array([numbers[self._class_of(name)] for name in self._truth.names], dtype=np.int64)
-        row = np.repeat(np.arange(len(count)), count)
-        return distinct(row * len(numbers) + number[self._truth.columns["classes"]])
 
 
 def ordered_pairs(image: Ints, score: Floats, is_right: Bools) -> tuple[int, int, int]:

@@ -21,11 +21,11 @@ from typing import Any
 from hoicli.converters.containers.source import Source
 from hoicli.converters.context import BoxTable, Context
 from hoicli.converters.image_ids import known_size
-from hoicli.converters.vlm.answer_frames import find_frame
+from hoicli.converters.vlm.answer_keys import NamedSides, Place, numbers_of
 from hoicli.converters.vlm.answer_rows import answer_in, failure_in, image_named_in, is_answers, logprobs_in, rows
-from hoicli.converters.vlm.claims import Claim, Claims, NamedSides, Place, numbers_of
+from hoicli.converters.vlm.claims import Claim, Claims
 from hoicli.converters.vlm.forms import is_phrase, read_answer
-from hoicli.converters.vlm.frames import CONVENTIONS, Frame, Size, parse_frame, size_of
+from hoicli.converters.vlm.frames import CONVENTIONS, Frame, Size, find_frame, parse_frame, size_of
 from hoicli.converters.vlm.spoken_names import PERSONS, label_of, names_person, verbs_of
 from hoicli.converters.vlm.spoken_text import Tokens
 from hoicli.converters.vlm.word_table import WordTable

@@ -18,7 +18,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from hoicli.converters.vlm.claims import NO_PERSON, Claim, Claims, NotReadError, Persons, Place
+from hoicli.converters.vlm.answer_keys import NotReadError, Place
+from hoicli.converters.vlm.claims import NO_PERSON, Claim, Claims, Persons
 from hoicli.converters.vlm.spoken_names import is_name, label_of, names_person
 from hoicli.converters.vlm.spoken_text import Spoken, final_part, values_in
 
