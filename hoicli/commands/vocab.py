@@ -195,12 +195,8 @@ def _rows(vocabulary: Vocabulary, what: str) -> Iterator[dict[str, Any]]:
     elif what == "splits":
         aliases = {name: alias for alias, name in vocabulary.split_aliases.items()}
         for name, unseen in vocabulary.unseen.items():
-            yield {
-                "split": name,
-                "alias": aliases.get(name),
-                "unseen": len(unseen),
-                "seen": len(vocabulary.interactions) - len(unseen),
-            }
+            seen = len(vocabulary.interactions) - len(unseen)
+            yield {"split": name, "alias": aliases.get(name), "unseen": len(unseen), "seen": seen}
     elif what == "metrics":
         yield from metric_rows()
     elif what == "images":
@@ -212,22 +208,15 @@ def _rows(vocabulary: Vocabulary, what: str) -> Iterator[dict[str, Any]]:
 def _object_rows(vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:
     """Yield a row for each object, with its numbers: in SWIG-HOI that of its WordNet noun, in datasets of COCO's
     objects those of all three numberings, elsewhere its place."""
-    if vocabulary.noun_ids:
-        for number, (name, noun) in enumerate(vocabulary.noun_ids.items()):
-            yield {"id": number, "object": name, "noun_id": noun}
-        return
-    if not vocabulary.coco_ids:
-        for number, name in enumerate(vocabulary.objects):
-            yield {"id": number, "object": name, "subject": name in vocabulary.subjects}
-        return
     alphabetical = {name: number for number, name in enumerate(vocabulary.alphabetical_objects)}
-    for number, name in enumerate(vocabulary.objects):
-        yield {
-            "object": name,
-            "coco_order": number,
-            "alphabetical": alphabetical[name],
-            "coco_id": vocabulary.coco_ids[name],
-        }
+    for number, name in enumerate(vocabulary.noun_ids or vocabulary.objects):
+        if vocabulary.noun_ids:
+            yield {"id": number, "object": name, "noun_id": vocabulary.noun_ids[name]}
+        elif vocabulary.coco_ids:
+            numbers = {"alphabetical": alphabetical[name], "coco_id": vocabulary.coco_ids[name]}
+            yield {"object": name, "coco_order": number, **numbers}
+        else:
+            yield {"id": number, "object": name, "subject": name in vocabulary.subjects}
 
 
 def _interaction_rows(vocabulary: Vocabulary) -> Iterator[dict[str, Any]]:

@@ -151,10 +151,7 @@ def corners(box: Any, field: str, shift: Sequence[int] | None = None, form: str 
 
 OBJECT_ORDERS: dict[str, tuple[str, Callable[[Vocabulary], Mapping[int, str]]]] = {
     "coco": (" is none of the 80 in COCO's order (0-79)", lambda vocabulary: dict(enumerate(vocabulary.objects))),
-    "coco-1": (
-        " is none of the 80 in COCO's order (1-80)",
-        lambda vocabulary: dict(enumerate(vocabulary.objects, start=1)),
-    ),
+    "coco-1": (" is none of the 80 in COCO's order (1-80)", lambda vocabulary: dict(enumerate(vocabulary.objects, 1))),
     "coco-id": (" is none of COCO's 80 (1-90 with gaps)", lambda vocabulary: vocabulary.coco_names),
     "alphabetical": (
         " is none of the 80 (0-79, by name)",

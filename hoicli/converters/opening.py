@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby
@@ -161,7 +161,9 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
             read_image_list(opening.image_list, context)
         with no_garbage_collection(), Progress("convert", unit=" images") as progress:
             for name, records in groupby(conversion.convert_files(paths, progress), key=lambda row: row[0]):
-                spools.append(_spool(name, (line for _, _, line in records)))
+                spools.append(Spool(name, numbered=False))
+                with spools[-1].filling() as file:
+                    file.writelines(line for _, _, line in records)
     except DataError as error:
         problem = _advise_convert(error.problem, opening)
         raise DataError(problem, place=error.place, field=error.field, code=error.code) from None
@@ -172,14 +174,6 @@ def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
     conversion.report()
     opening.policy.earlier += policy.skipped  # bad items count in the command's report, too
     return spools
-
-
-def _spool(name: str, lines: Iterable[bytes]) -> Spool:
-    """Return a new temporary file that holds the lines. name: the file that they are from, for messages."""
-    spool = Spool(name, numbered=False)
-    with spool.filling() as file:
-        file.writelines(lines)
-    return spool
 
 
 def _advise_convert(text: str, opening: Opening) -> str:

@@ -87,15 +87,16 @@ class _DetectionReader:
             self._add_person(statements, people, subject)
         objects, hois, left_out = statements
         complete = all(self._known_keys.keys() <= person.keys() for _, person in people)
-        if complete:  # a key of NaN is then simply not stated, and needs no mention unless readers would derive it
-            left_out = _derivable(left_out, hois)
+        if complete:
+            # a key of NaN is then simply not stated, and needs no mention unless readers would derive it: an action
+            # without a score whose person has a role of it with one
+            with_role = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
+            actions = (item for item in left_out if "role" not in item)
+            left_out = [action for action in actions if (action["subject"], action["verb"]) in with_role]
         labels = [SUBJECT] * len(people) + [None] * len(objects.boxes)
         record: Record = {"image_id": image_id, "boxes": boxes + objects.boxes, "labels": labels, "hois": hois}
-        return {
-            **record,
-            **({} if complete else {"unstated": UNSTATED}),
-            **({"left_out": left_out} if left_out else {}),
-        }
+        record |= {} if complete else {"unstated": UNSTATED}
+        return record | ({"left_out": left_out} if left_out else {})
 
     def _add_person(self, statements: _Statements, people: Sequence[_Person], subject: int) -> None:
         """Add what the dictionary of one person states to the image's statements. The rest is counted."""
@@ -127,12 +128,6 @@ class _DetectionReader:
             statements.hois.append(triplet)
         self.people += 1
         self.incomplete_people += len(stated_keys) != len(self._known_keys)
-
-
-def _derivable(left_out: list[dict[str, Any]], hois: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what a reader would else derive: an action without a score whose person has a role of it with one."""
-    with_role = {(hoi["subject"], hoi["verb"]) for hoi in hois if "role" in hoi}
-    return [item for item in left_out if "role" not in item and (item["subject"], item["verb"]) in with_role]
 
 
 def _people(source: Source, context: Context) -> Iterator[_Person]:

@@ -128,145 +128,84 @@ def output(mark: Check = OUTPUT) -> Option:
     return Option("FILE", text, check=mark, short="-o")
 
 
-Truth = Annotated[
-    Given | None,
-    Option(
-        "FILE",
-        "The ground truth, in any format that hoicli convert reads (a.mat,b.mat if it is two files), or its name "
-        "(hico:test; see hoicli data).",
-        offer=choices.NAMED_TRUTH,
-        check=READ,
-    ),
-]
-Predictions = Annotated[
-    Given | None,
-    Piped(
-        "PREDS...",
-        "Predictions of one model; several files are one stream (for two models: compare). - or nothing is stdin.",
-    ),
-]
+_TRUTH = (
+    "The ground truth, in any format that hoicli convert reads (a.mat,b.mat if it is two files), or its name "
+    "(hico:test; see hoicli data)."
+)
+Truth = Annotated[Given | None, Option("FILE", _TRUTH, offer=choices.NAMED_TRUTH, check=READ)]
+_PREDICTIONS = (
+    "Predictions of one model; several files are one stream (for two models: compare). - or nothing is stdin."
+)
+Predictions = Annotated[Given | None, Piped("PREDS...", _PREDICTIONS)]
 Models = Annotated[Streams | None, Piped("PREDS...", "Predictions, one file for each model; - or nothing is stdin.")]
-ModelNames = Annotated[
-    Names, Option("NAME", "The models' names, in the order of PREDS; repeatable, or several with commas.", several=True)
-]
-Protocols = Annotated[
-    Names,
-    Option(
-        "NAME",
-        "hico, hico-ko, qpic, upt, diag, inp-cc, gen-vlkt, ggnet, ggnet-ko, diag-paper, hico-image, hico-image-ko; "
-        "vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic, vcoco-pvic; swig; hoia; ambiguous-hoi; or a file of your own "
-        "(.json); several with commas. all (default) is every one of the dataset but gen-vlkt, ggnet, ggnet-ko, "
-        "diag-paper, vcoco-pvic, hico-image and hico-image-ko.",
-        offer=choices.PROTOCOLS,
-        several=True,
-    ),
-]
-DiagnosedProtocol = Annotated[
-    str | None,
-    Option(
-        "NAME",
-        "The protocol that decides what is correct: diag (default), diag-paper (the paper's text); for V-COCO vcoco-s1 "
-        "(default) or vcoco-s2; or a file of your own that is like one of these.",
-        offer="evaluation.protocols:PROTOCOLS",
-    ),
-]
+_NAMES = "The models' names, in the order of PREDS; repeatable, or several with commas."
+ModelNames = Annotated[Names, Option("NAME", _NAMES, several=True)]
+_PROTOCOLS = (
+    "hico, hico-ko, qpic, upt, diag, inp-cc, gen-vlkt, ggnet, ggnet-ko, diag-paper, hico-image, hico-image-ko; "
+    "vcoco-agent, vcoco-s1, vcoco-s2, vcoco-qpic, vcoco-pvic; swig; hoia; ambiguous-hoi; or a file of your own "
+    "(.json); several with commas. all (default) is every one of the dataset but gen-vlkt, ggnet, ggnet-ko, "
+    "diag-paper, vcoco-pvic, hico-image and hico-image-ko."
+)
+Protocols = Annotated[Names, Option("NAME", _PROTOCOLS, offer=choices.PROTOCOLS, several=True)]
+_DIAGNOSED = (
+    "The protocol that decides what is correct: diag (default), diag-paper (the paper's text); for V-COCO vcoco-s1 "
+    "(default) or vcoco-s2; or a file of your own that is like one of these."
+)
+DiagnosedProtocol = Annotated[str | None, Option("NAME", _DIAGNOSED, offer="evaluation.protocols:PROTOCOLS")]
 Dataset = Annotated[Path | None, dataset(f"{A_DATASET}.")]
 DatasetOfProtocols = Annotated[
     Path | None, dataset(f"{A_DATASET}. Without --protocol: all of its protocols, or FILE.json's main one.")
 ]
 DatasetOfMatches = Annotated[Path | None, dataset(f"{A_DATASET}; a match stream names its own.")]
-Split = Annotated[
-    str | None,
-    Option(
-        "NAME",
-        "Add rows for the unseen and the seen classes of a zero-shot split: rare_first (rf-uc), non_rare_first "
-        "(nf-uc), unseen_object (uo), unseen_verb (uv), unseen_action (ua), uc0 to uc4, or one that FILE.json has.",
-        offer=choices.splits,
-    ),
-]
+_SPLIT = (
+    "Add rows for the unseen and the seen classes of a zero-shot split: rare_first (rf-uc), non_rare_first (nf-uc), "
+    "unseen_object (uo), unseen_verb (uv), unseen_action (ua), uc0 to uc4, or one that FILE.json has."
+)
+Split = Annotated[str | None, Option("NAME", _SPLIT, offer=choices.splits)]
 IgnoreNoInteraction = Annotated[
     bool, Option("", "Leave the no_interaction classes out of every mean (HICO-DET: 520 of 600 are left).")
 ]
-Iou = Annotated[
-    Numbers,
-    Option(
-        "T",
-        "Use these IoU thresholds in place of the protocol's: 0.5,0.75; or 0.5:0.95:0.05, which adds their mean.",
-        several=True,
-    ),
-]
-Slice = Annotated[
-    Names,
-    Option(
-        "NAME",
-        "Add rows for parts of the data: objects, distance, subject, people, pairs, verb, object, frequency or "
-        "test_frequency (distance:0.5:1 sets other limits), or a file of image_id<TAB>slice lines; several with "
-        "commas.",
-        offer=choices.SLICES,
-        several=True,
-    ),
-]
-By = Annotated[
-    Names,
-    Option(
-        "FIELD",
-        "Evaluate the images of each value of these fields of the ground truth's records (camera; or "
-        "corruption,severity, as hoicli corrupt writes them) by themselves; rows have the values as tags.",
-        several=True,
-    ),
-]
+_IOU = "Use these IoU thresholds in place of the protocol's: 0.5,0.75; or 0.5:0.95:0.05, which adds their mean."
+Iou = Annotated[Numbers, Option("T", _IOU, several=True)]
+_SLICE = (
+    "Add rows for parts of the data: objects, distance, subject, people, pairs, verb, object, frequency or "
+    "test_frequency (distance:0.5:1 sets other limits), or a file of image_id<TAB>slice lines; several with commas."
+)
+Slice = Annotated[Names, Option("NAME", _SLICE, offer=choices.SLICES, several=True)]
+_BY = (
+    "Evaluate the images of each value of these fields of the ground truth's records (camera; or corruption,severity, "
+    "as hoicli corrupt writes them) by themselves; rows have the values as tags."
+)
+By = Annotated[Names, Option("FIELD", _BY, several=True)]
 Seed = Annotated[int, Option("S", "The seed of the resamples: the same seed gives the same intervals.")]
 TopK = Annotated[int | None, Option("K", "Keep only the K best triplets of each image.")]
-Nms = Annotated[
-    float | str | None,
-    Option(
-        "T",
-        "Pair NMS: drop a triplet if IoU_subject^a * IoU_object^b with a better one of its class exceeds T (CDN: 0.7). "
-        "a is 1 and b is 0.5, unless given as T/a/b.",
-    ),
-]
-AllowUncounted = Annotated[
-    bool,
-    Option("", "Print numbers even if most of the ground truth or predictions belong to no class of the dataset."),
-]
-From = Annotated[
-    str | None,
-    Option(
-        "NAME",
-        "The format of a file that is not JSONL, if it is detected wrongly (hoicli convert --list has the names). A "
-        "format of ground truth is for the ground truth, any other for the other files.",
-        one_of=choices.readable_formats,
-    ),
-]
-ImageList = Annotated[
-    Path | None,
-    Option(
-        "FILE", "Ground truth or a list of names: the images, in order, of a file that only numbers them.", check=READ
-    ),
-]
-WordNet = Annotated[
-    Path | None,
-    Option(
-        "NAME|DIR",
-        "Use another WordNet than the embedded 3.0: one that nltk reads, from its data folders (wordnet31) or DIR; "
-        "with :LANG, words of another language for the senses of 3.0 (omw-1.4:fra).",
-        check=READ,
-    ),
-]
-Sim = Annotated[
-    Given | None,
-    Option(
-        "FILE|NAME",
-        "Similarities of senses: tables that hoicli shoe-sim writes, repeatable; or one of its backends that ask no "
-        "model (lexical, wordnet:wup, ...), which rates what these files need.",
-        offer="shoe.settings:OFFLINE",
-        repeated=True,
-        check=Read(names="shoe.settings:OFFLINE"),
-    ),
-]
-OnError = Annotated[
-    str, Option("", "What to do about a bad line: stop, or skip it and count it.", one_of=("stop", "skip"))
-]
+_NMS = (
+    "Pair NMS: drop a triplet if IoU_subject^a * IoU_object^b with a better one of its class exceeds T (CDN: 0.7). a "
+    "is 1 and b is 0.5, unless given as T/a/b."
+)
+Nms = Annotated[float | str | None, Option("T", _NMS)]
+_UNCOUNTED = "Print numbers even if most of the ground truth or predictions belong to no class of the dataset."
+AllowUncounted = Annotated[bool, Option("", _UNCOUNTED)]
+_FROM = (
+    "The format of a file that is not JSONL, if it is detected wrongly (hoicli convert --list has the names). A format "
+    "of ground truth is for the ground truth, any other for the other files."
+)
+From = Annotated[str | None, Option("NAME", _FROM, one_of=choices.readable_formats)]
+_IMAGE_LIST = "Ground truth or a list of names: the images, in order, of a file that only numbers them."
+ImageList = Annotated[Path | None, Option("FILE", _IMAGE_LIST, check=READ)]
+_WORDNET = (
+    "Use another WordNet than the embedded 3.0: one that nltk reads, from its data folders (wordnet31) or DIR; with "
+    ":LANG, words of another language for the senses of 3.0 (omw-1.4:fra)."
+)
+WordNet = Annotated[Path | None, Option("NAME|DIR", _WORDNET, check=READ)]
+_SIM = (
+    "Similarities of senses: tables that hoicli shoe-sim writes, repeatable; or one of its backends that ask no model "
+    "(lexical, wordnet:wup, ...), which rates what these files need."
+)
+OFFLINE = "shoe.settings:OFFLINE"
+Sim = Annotated[Given | None, Option("FILE|NAME", _SIM, offer=OFFLINE, repeated=True, check=Read(names=OFFLINE))]
+_ON_ERROR = "What to do about a bad line: stop, or skip it and count it."
+OnError = Annotated[str, Option("", _ON_ERROR, one_of=("stop", "skip"))]
 Tag = Annotated[Tags, Option("KEY=VALUE", "Add a tag to every row; repeatable.", repeated=True)]
 
 

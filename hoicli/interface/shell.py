@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
@@ -22,9 +22,6 @@ from hoicli.interface.unconverted import keep_texts
 from hoicli.io.file_claims import watch_files
 from hoicli.io.messages import note
 from hoicli.io.outputs import write_output
-
-if TYPE_CHECKING:
-    from hoicli.figures.styles import Look
 
 EXIT_CODES = {
     0: "done",
@@ -140,7 +137,12 @@ def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, An
     with watch_files():
         check_arguments(parameters, values)
         _check_row_options(command, function_values, shell_values, output)
-        look = _plot_look(command, function_values, shell_values) if command.plot else None
+        look = None
+        if command.plot:
+            # plot_kind: an option of the function that makes sense only with --plot
+            kinds = [parameter for parameter in command.parameters if parameter.name == "plot_kind"]
+            others_given = {kind.name: function_values[kind.name] != kind.default for kind in kinds}
+            look = look_of(*(shell_values[name] for name in ("plot", "width", "font_size", "style")), **others_given)
         result = run_function(command.function, function_values)
         if isinstance(result, str):
             write_output(output, result.encode(errors="surrogateescape"))
@@ -169,15 +171,6 @@ def _check_row_options(
             raise UsageError(f"{arg('plot')}: draws one test set; give one group without {arg('by')} ({others})")
     elif row_options := [name for name in ("plot", "format") if shell_values.get(name) not in (None, "auto")]:
         raise UsageError(f"{' and '.join(map(arg, row_options))}: no rows are written here; leave it out")
-
-
-def _plot_look(command: Command, function_values: dict[str, Any], shell_values: dict[str, Any]) -> Look:
-    """Return the size and style of the figure of --plot. Raises `UsageError` for options of a figure without --plot.
-    function_values, shell_values: the options of the function, and those that only the shell has."""
-    # an option of the function that makes sense only with --plot
-    kinds = [parameter for parameter in command.parameters if parameter.name == "plot_kind"]
-    others_given = {kind.name: function_values[kind.name] != kind.default for kind in kinds}
-    return look_of(*(shell_values[name] for name in ("plot", "width", "font_size", "style")), **others_given)
 
 
 def _write_rows(command: Command, result: Result, shell_values: dict[str, Any], output: str) -> None:

@@ -50,7 +50,9 @@ def suggest_option(
     if typed in _NOTATIONS and "format" in text_of:
         return f"{arg('format', _NOTATIONS[typed])} may be meant"
     alike = nearest(typed, text_of, lowest_ratio=0.8)
-    meant = _same_meaning(typed, text_of) or next(iter(alike), None) or _same_words(typed, text_of)
+    same_meaning = chain.from_iterable(names for names in _SAME_MEANING if typed in names)
+    candidates = (*(option for option in same_meaning if option in text_of), *alike, _same_words(typed, text_of))
+    meant = next(filter(None, candidates), None)
     if meant is None and (commands := commands_with(typed)):
         return f"{', '.join(f'hoicli {command}' for command in commands)} {'has' if len(commands) == 1 else 'have'} it"
     meant = meant or next(iter(nearest(typed, text_of)), None)
@@ -59,12 +61,6 @@ def suggest_option(
     first_sentence = re.split(r"(?<=\.) ", text_of[meant])[0].rstrip(".")
     meant_text = next(parameter.option_text() for parameter in parameters if parameter.name == meant)
     return f"{meant_text} may be meant: {first_sentence}"
-
-
-def _same_meaning(typed: str, text_of: Mapping[str, str]) -> str | None:
-    """Return the option that has the meaning of the typed name, None if there is none. text_of: the help of each."""
-    options = chain.from_iterable(names for names in _SAME_MEANING if typed in names)
-    return next((option for option in options if option in text_of), None)
 
 
 def _same_words(typed: str, text_of: Mapping[str, str]) -> str | None:

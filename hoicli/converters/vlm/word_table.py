@@ -66,19 +66,10 @@ class WordTable:
         merged: Counter[tuple[str, str, str | None, Meaning]] = Counter()
         for (kind, word, object_, meaning), count in self._counts.items():
             merged[kind, word, object_ if meaning.how == "object" else None, meaning] += count
-        rows = [
-            {
-                "kind": kind,
-                "word": word.replace("_", " "),
-                "object": object_,
-                "class": meaning.label,
-                "how": meaning.how,
-                "why": meaning.why,
-                "sense": meaning.sense,
-                "count": count,
-            }
-            for (kind, word, object_, meaning), count in merged.most_common()
-        ]
+        rows = []
+        for (kind, word, object_, meaning), count in merged.most_common():
+            row = {"kind": kind, "word": word.replace("_", " "), "object": object_, "class": meaning.label}
+            rows.append({**row, "how": meaning.how, "why": meaning.why, "sense": meaning.sense, "count": count})
         write_listing(path, rows)
 
 
