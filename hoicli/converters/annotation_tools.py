@@ -54,8 +54,6 @@ def _rotation_error(degrees: Any, field: str) -> DataError:
     return DataError(f"{degrees} degrees: boxes of records are upright; draw it so", field=field)
 
 
-# Label Studio
-
 WAYS = {"right": ((0, 1),), "left": ((1, 0),), "bi": ((0, 1), (1, 0))}
 """For each direction (subject, object) of its triplets, where 0 is the relation's from_id and 1 its to_id."""
 
@@ -233,8 +231,6 @@ def _file_name(data: Mapping[str, Any], *, full: bool) -> str:
     path = parse_qs(parts.query).get("d", [unquote(parts.path)])[0]  # ?d=: a file of the server's own folder
     return _UPLOADED.sub(r"\1" if full else "", path).lstrip("/")
 
-
-# CVAT
 
 NOTHING = ("", "none", "__undefined__")
 """Values of an attribute that say that nobody acts."""

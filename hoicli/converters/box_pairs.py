@@ -64,9 +64,6 @@ def is_ambiguous(source: Source) -> bool:
     return isinstance(first, dict) and {"hico_id", "data"} <= first.keys()
 
 
-# iCAN
-
-
 def read_ican(source: Source, context: Context) -> Iterator[Record]:
     """Yield one record for each image of iCAN's pickle. A row becomes a triplet for each interaction of its object."""
     vocabulary = context.vocabulary
@@ -102,9 +99,6 @@ def read_ican(source: Source, context: Context) -> Iterator[Record]:
     yield from context.each(((f"[{shorten_value(item[0])}]", item) for item in source.entries().items()), build, source)
 
 
-# HOIDet
-
-
 def read_hoidet(source: Source, context: Context) -> Iterator[Record]:
     """Yield one record for each image of HOIDet's list. A pair of boxes is a triplet of one interaction."""
     interactions, images = context.interactions(), NumberedImages(source, context)
@@ -131,9 +125,6 @@ def read_hoidet(source: Source, context: Context) -> Iterator[Record]:
         return {**head, **table.columns}
 
     yield from context.each(source.items(), build, source)
-
-
-# Diag-HOI
 
 
 def read_diag(source: Source, context: Context) -> Iterator[Record]:
@@ -170,9 +161,6 @@ def _box(value: Any, field: str, form: str | None = None) -> list[int | float]:
     box = _inner(value)
     sides = corners(box if isinstance(box, list | tuple) else [box], field, form=form)
     return [finite(_inner(side), f"{field}[{index}]") for index, side in enumerate(sides)]
-
-
-# Ambiguous-HOI
 
 
 def read_ambiguous(source: Source, context: Context) -> Iterator[Record]:

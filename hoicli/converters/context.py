@@ -333,9 +333,6 @@ def require_scores(record: Record, target: str, *, scored: bool = True) -> None:
             raise DataError(problem, place=Place(f"image {record['image_id']}"), field=f"hois[{index}].score")
 
 
-# V-COCO's names, in the files of all projects
-
-
 def action_role(name: str, context: Context) -> dict[str, str | None]:
     """Return the keys of a triplet that a V-COCO name stands for: {"verb": "hold", "role": "obj"} for `hold_obj`,
     {"object": None, "verb": "walk"} for `walk`. Raises `DataError` for any other name."""

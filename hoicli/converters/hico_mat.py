@@ -113,9 +113,6 @@ def _name_interactions(interactions: Iterable[int], vocabulary: Vocabulary) -> l
     return [list(vocabulary.interactions[index]) for index in interactions]
 
 
-# The content of anno_bbox.mat, shared with its JSON copy
-
-
 class _Image:
     """Collects what HICO-DET annotates in one image. table: the boxes and triplets. interactions: the 0-based ids of
     all annotated interactions. invisible: those of the interactions that happen, but have no box."""
@@ -199,9 +196,6 @@ def _rows(value: Any, names: Sequence[str], field: str) -> list[tuple[Any, ...]]
         return list(value.rows)
     columns = [present.index(name) for name in names]
     return [tuple([row[index] for index in columns]) for row in value.rows]
-
-
-# The two files
 
 
 def _files_by_variable(sources: list[Source]) -> dict[str, Source]:
@@ -297,9 +291,6 @@ def _labels(matrix: Any, files: list[str], shape: tuple[int, int], field: str) -
 def _load_variable(file_of: dict[str, Source], name: str, understand: Callable[[Any], T]) -> T:
     """Return what the function `understand` makes of a MATLAB variable. Its errors get the name of the file."""
     return run_step(lambda: understand(load(file_of[name], name)), file_of[name], "")
-
-
-# anno_list.json
 
 
 def read_list(source: Source, context: Context) -> Iterator[Record]:

@@ -63,8 +63,6 @@ from hoicli.records.names import image_id_of
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.datasets import VCOCO_ORDERS
 
-# Telling the formats apart
-
 
 def rows_under(source: Source, key: str, limit: int | None = None) -> Iterator[dict[str, Any]]:
     """Yield the dictionaries in the list that each item of a file has under a key, such as an image's interactions. End
@@ -125,9 +123,6 @@ def is_scored(source: Source) -> bool:
 def is_scored_vcoco(source: Source) -> bool:
     """Return whether a file is a list of predictions (`is_scored`) on V-COCO, whose image names contain COCO_."""
     return is_scored(source) and any("COCO_" in str(source.first_item.get(key)) for key in IMAGE_KEYS)
-
-
-# Reading
 
 
 def read(source: Source, context: Context) -> Iterator[Record]:
@@ -311,9 +306,6 @@ def _classify_boxes(name: str, boxes: list[list[Any]], hois: list[dict[str, Any]
         place = f"{context.place}.predictions[{unused[0]}]"
         context.drop("boxes without a class (no interaction uses them)", place, len(unused))
     return image_record(name, **table.columns)
-
-
-# Writing
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:

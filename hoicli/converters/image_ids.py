@@ -98,9 +98,6 @@ def _path_in_folder(record: Record, context: Context) -> str:
     return path_of(name) if image_id and image_id_of(name) == image_id else ""
 
 
-# Images by position or number
-
-
 def read_image_list(path: str, context: Context) -> None:
     """Read the value of --image-list, and set the context's `images`, `image_numbers` and `image_sizes` from it. path:
     ground truth in any format, or a text file with one file name a line. Only ground truth has numbers (`img_id`) and

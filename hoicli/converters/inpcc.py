@@ -156,8 +156,6 @@ def _hoi_id(key: Any, field: str, source: Source) -> int:
     return number
 
 
-# Raw outputs
-
 NAMES = ("pred_logits", "pred_boxes", "box_scores", "sizes", "image_ids")
 LARGEST_IMAGE = 1 << 25
 """The most logits of one image: SWIG-HOI's columns for two thousand queries. More is damage; it bounds sides, too."""

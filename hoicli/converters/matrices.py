@@ -54,8 +54,6 @@ from hoicli.records.parsing import Record
 from hoicli.vocabulary.datasets import load as load_dataset
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
-# Cells of detections
-
 VARIABLE = "all_boxes"
 WIDTH = 9
 """How many numbers a row of a cell has: two boxes and a score."""
@@ -271,8 +269,6 @@ def _flat_cell(cell: Any, width: int, path: Path, field: str) -> tuple[float, ..
         raise DataError(f"holds {actual}, not {expected}", place=str(path), field=field)
     return numbers
 
-
-# Scores of whole images
 
 CLASSES = 600
 NOWHERE = [0.0, 0.0, 1.0, 1.0]

@@ -142,9 +142,6 @@ def _is_known(path: str) -> bool:
         return False
 
 
-# Conversion
-
-
 def _spool_dumps(paths: list[str], opening: Opening) -> list[Spool]:
     """Convert files of foreign formats; return a temporary file of records for each. Raises the errors of `convert`."""
     # Most runs read JSONL, and need none of this.

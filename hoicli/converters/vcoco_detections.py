@@ -33,8 +33,6 @@ from hoicli.records.names import number_or_name
 from hoicli.records.parsing import Record
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
-# Reading
-
 UNSTATED = {"score": 0.0, "object": [0.0, 0.0, 0.1, 0.1]}
 
 
@@ -160,9 +158,6 @@ def _numbers(values: Any, count: int, field: str) -> list[float]:
         expected = {1: "a score", 4: "a box of four numbers", 5: "a box and a score: five numbers"}[count]
         raise DataError(f"is not {expected}", field=field)
     return numbers
-
-
-# Writing
 
 
 def write(records: Iterable[Record], path: str, context: Context) -> None:

@@ -169,9 +169,6 @@ def _split_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]
     return f"{doc[: section.start()]}\n\n{doc[section.end() :]}".strip(), texts
 
 
-# Calls from Python
-
-
 @contextmanager
 def python_call(notes: list[str] | None = None) -> Iterator[list[str]]:
     """Run the block as a call from Python: notes go into a list instead of to stderr, and messages name arguments as

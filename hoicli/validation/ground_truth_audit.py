@@ -168,8 +168,6 @@ class Audit:
             scenes = merge_duplicates(scenes, duplicates)
         return scenes
 
-    # Rows
-
     def candidates(self, top: int | None) -> Iterator[Row]:
         """Yield, for each kind, a row with the number of candidates, then one for each of the `top` (None: all)."""
         row_makers = {

@@ -135,9 +135,6 @@ def _form(source: Source) -> str:
     return "dump" if isinstance(value, dict) and len(value.keys() & set(_DUMP_KEYS)) > 1 else "text"
 
 
-# Answers in words
-
-
 def _add_rows(
     source: Source, answers: Answers, questions_by_id: Mapping[str, Question], policy: ErrorPolicy, *, released: bool
 ) -> None:
@@ -233,9 +230,6 @@ def _labels(options: Any, question: Question) -> dict[str, str]:
     if problem:
         raise DataError(problem, field="options")
     return {str(label).upper(): text for label, text in options.items()}
-
-
-# Detectors
 
 
 @dataclass(frozen=True)

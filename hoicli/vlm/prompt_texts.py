@@ -181,9 +181,6 @@ def _verbs_of(vocabulary: Vocabulary) -> list[str]:
     return [verb for verb in vocabulary.verbs if verb != vocabulary.no_interaction]
 
 
-# For every prompt
-
-
 def _coords_text(frame: Frame, size: tuple[float, float] | None) -> str:
     """Return the sentence of a prompt that says what the numbers of its boxes mean; for pixels with the size of the
     image, or of its resized copy, if that is known."""
@@ -202,8 +199,6 @@ def _closed_object(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of an object that has exactly these fields, {name: JSON schema}."""
     return {"type": "object", "properties": fields, "required": [*fields], "additionalProperties": False}
 
-
-# Multiple-choice questions
 
 CHOICE_SYSTEM = (
     "You answer multiple-choice questions about photographs. Your whole reply is the letters of the right options."

@@ -235,9 +235,6 @@ def asked_settings(rows: Sequence[Grounding] | Sequence[Referring]) -> dict[str,
     return {"gt": digest} | ({"failed": str(failed)} if failed else {})
 
 
-# Grounding
-
-
 def measure_grounding(rows: Sequence[Grounding], *, released: bool = False) -> Measured:
     """Return average recall: AR, AR@0.5 and AR@0.75, means over the questions that have a true pair, and AR for each
     size of object, a mean over the true pairs of that size. released: as the released scripts have it, with

@@ -87,8 +87,6 @@ class Source:
             return "neither JSON, nor a pickle, nor a MATLAB file"
         return f"nothing in this {self.kind.replace('-', ' ')} tells its format"
 
-    # Lines
-
     def lines(self) -> Iterator[Line]:
         """Yield the lines of the file that are not empty, each with its number."""
         for number, data in enumerate(self.data.split(b"\n"), start=1):
@@ -102,8 +100,6 @@ class Source:
             return orjson.loads(self.data.lstrip(MARK + b" \t\r\n").partition(b"\n")[0])
         except orjson.JSONDecodeError:
             return None
-
-    # Lists
 
     @cached_property
     def is_list(self) -> bool:
@@ -163,8 +159,6 @@ class Source:
         except (ValueError, RecursionError) as error:
             problem = f"not readable ({error}), and nothing after it was read; write the file again"
             raise DataError(problem, place=self.name, field=f"[{position}]") from None
-
-    # Dictionaries
 
     @cached_property
     def mapping(self) -> dict[Any, Any]:

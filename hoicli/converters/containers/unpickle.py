@@ -71,9 +71,6 @@ def _refuse(what: str) -> NoReturn:
     )
 
 
-# The machine, and what limits it
-
-
 class _Machine(pickle.Unpickler):
     """CPython's unpickler, which looks names up in a table instead of importing them."""
 
@@ -146,9 +143,6 @@ def _bounded_memory(extra: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft_limit, hard_limit))
 
 
-# What a pickle may name
-
-
 class _Name:
     """What a pickle gets in place of a class or function that it names: an object that can only be called, and then
     builds a plain value. The pickle cannot change it (pickle's instruction BUILD would set attributes)."""
@@ -185,9 +179,6 @@ def _encode_latin(text: str, encoding: str) -> bytes:
     if encoding not in ("latin1", "latin-1"):
         _refuse(f"the codec {_quote_text(encoding)}")
     return text.encode("latin-1")
-
-
-# NumPy
 
 
 class _Dtype:

@@ -220,8 +220,6 @@ class _AnswerReader:
         image.size = image.size or size_of(row)
         return image
 
-    # Scores
-
     def _score_by_tokens(self, claims: Sequence[Claim], answer: Any, logprobs: Any) -> list[Claim]:
         """Return the claims split into one for each verb, each scored by the tokens that say it (docs/vlm.md); a claim
         whose words are not found among the tokens has no score, and is counted. answer: the answer's text. logprobs:
@@ -248,8 +246,6 @@ class _AnswerReader:
         summary quotes, "" for none. answer: the whole answer if it is refused, text or JSON."""
         text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
         self._context.drop(reason, self._context.place, word=word, long_text=text)
-
-    # Boxes and names
 
     def _may_act(self, name: str) -> bool:
         """Return whether a name can be that of a triplet's subject: it is one of the dataset's subjects, or names a

@@ -60,8 +60,6 @@ def read_answer(
     return claims
 
 
-# Box tokens
-
 _SIGN = re.compile(r"<(?:box>|\|box_start\||roi>|loc_?\d)")
 _MENTION = re.compile(
     r"(?:<(?:ref|p)>(?P<tag>[^<]{0,200})</(?:ref|p)>\s{0,4}|"

@@ -150,9 +150,6 @@ def resized_by_qwen(width: float, height: float, min_area: int, max_area: int) -
     return sides[0], sides[1]
 
 
-# What says the convention of the boxes in an answer: --coords, box tokens, or the row of the answer
-
-
 def find_frame(
     row: dict[str, Any], key: str, answer: Any, tokens: str, option_frame: Frame | None, context: Context
 ) -> Frame | None:

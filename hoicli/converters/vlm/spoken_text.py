@@ -135,8 +135,6 @@ def _read_values(part: Spoken) -> tuple[list[Any], bool]:
     return values, reader.cut
 
 
-# Words beside the JSON
-
 _TAKEN_BACK = "an answer with other words beside its JSON than one sentence that states something"
 _OPENING = re.compile(r"[{\[]")
 _EMPTY = re.compile(r"""(\{\s*["']?\w+["']?\s*:\s*\[\s*\]\s*\}|\[\s*\])([^\[\]{}]*)""")
@@ -326,9 +324,6 @@ def _unescape(text: str) -> str:
 
     # The two halves of a surrogate pair, each with an escape of its own, become one character in UTF-16.
     return _ESCAPE.sub(character, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-# Probabilities
 
 
 class Tokens:
