@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import index
 from typing import Any
@@ -19,7 +20,7 @@ from hoicli.evaluation.coverage import (
     tell_absent,
 )
 from hoicli.evaluation.evaluating import tally_matches
-from hoicli.evaluation.evaluation_rows import METRICS
+from hoicli.evaluation.evaluation_rows import METRICS, Wanted
 from hoicli.evaluation.fit import Inverted
 from hoicli.evaluation.matching import Batch, Outcomes, match_all
 from hoicli.evaluation.protocols import Protocol
@@ -155,13 +156,11 @@ class Evaluator:
             for doubt in filter(None, doubts):
                 warnings.warn(f"compute(): {doubt.removeprefix('compute(): ')}", HoicliWarning, stacklevel=4)
             tally_and_settings = (tally, self._vocabulary, self._filters.signature())
-            rows = partial(
-                rows_of, [tally_and_settings], split, ignore_no_interaction, resampling, tags, self._views.of_classes
-            )
-            result_rows, signed = rows(per_class=per_class, metrics=metrics), self._policy.sign_skipped
-        return Result(
-            signed(result_rows), notes, lambda: signed([row for row in rows(per_class=True) if "verb" in row])
-        )
+            rows = partial(rows_of, [tally_and_settings], resampling=resampling, tags=tags)
+            requested = Wanted(split, ignore_no_interaction, per_class, self._views.of_classes, metrics)
+            result_rows, signed = rows(requested), self._policy.sign_skipped
+        every_class = replace(requested, per_class=True, metrics=())
+        return Result(signed(result_rows), notes, lambda: signed([row for row in rows(every_class) if "verb" in row]))
 
     def _matched_batches(self) -> Iterator[tuple[Batch, Mapping[str, Outcomes]]]:
         """Match all images so far; yield each batch of them with its outcomes by `Protocol.key`."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
@@ -17,8 +18,8 @@ from hoicli.io.messages import note
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
+    from hoicli.evaluation.evaluation_rows import Wanted
     from hoicli.evaluation.protocols import Protocol
-    from hoicli.evaluation.slices import Slice
     from hoicli.evaluation.tally import Tally
     from hoicli.interface.inputs import Inputs
     from hoicli.records.result_rows import Row
@@ -80,7 +81,7 @@ def evaluate(
     """
     from hoicli.evaluation.box_rules import BOX_RULES
     from hoicli.evaluation.evaluating import gather_tallies
-    from hoicli.evaluation.evaluation_rows import METRICS, check_metrics
+    from hoicli.evaluation.evaluation_rows import METRICS, Wanted, check_metrics
     from hoicli.evaluation.selection import choose_protocols, names_asked_for
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.resampling.draws import Resampling
@@ -125,9 +126,10 @@ def evaluate(
         )
     )  # fmt: skip
 
-    make_rows = partial(rows_of, each_tally, split, ignore_no_interaction, resampling, tags, views.of_classes)
-    result_rows = make_rows(per_class=per_class, metrics=metrics)
-    return Result(result_rows, classes=lambda: [row for row in make_rows(per_class=True) if "verb" in row])
+    requested = Wanted(split, ignore_no_interaction, per_class, views.of_classes, metrics)
+    make_rows = partial(rows_of, each_tally, resampling=resampling, tags=tags)
+    every_class = replace(requested, per_class=True, metrics=())
+    return Result(make_rows(requested), classes=lambda: [row for row in make_rows(every_class) if "verb" in row])
 
 
 def _evaluate_boxes(
@@ -171,33 +173,21 @@ def _evaluate_boxes(
 
 
 def rows_of(
-    tallies: Sequence[tuple[Tally, Vocabulary, Mapping[str, str]]],
-    split: str | None,
-    ignore_no_interaction: bool,
+    tallies: Iterable[tuple[Tally, Vocabulary, Mapping[str, str]]],
+    requested: Wanted,
     resampling: Resampling | None,
     tags: Mapping[str, str],
-    slices: tuple[Slice, ...],
-    *,
-    per_class: bool,
-    metrics: Sequence[str] = (),
 ) -> list[Row]:
     """Return the result rows of tallies, which hold the matched predictions of a protocol. tallies: each with its
-    vocabulary and the settings for the rows' signatures; split: a zero-shot split, None for no rows of it; resampling:
-    for intervals, None for none; tags: of all rows; slices: those that select classes, which have rows of their own;
-    per_class: whether every class has rows; metrics: those besides mAP."""
-    from hoicli.evaluation.evaluation_rows import Wanted, tally_rows
+    vocabulary and the settings for the rows' signatures; requested: which rows, with the zero-shot split as the user
+    named it; resampling: for intervals, None for none; tags: of all rows."""
+    from hoicli.evaluation.evaluation_rows import tally_rows
 
     rows: list[Row] = []
     for tally, vocabulary, settings in tallies:
-        unseen = vocabulary.split(split) if split else None
-        requested = Wanted(
-            split=unseen,
-            ignore_no_interaction=ignore_no_interaction,
-            per_class=per_class,
-            slices=slices,
-            metrics=metrics,
-        )
-        rows += tally_rows(tally, vocabulary, requested, resampling, settings=settings, tags=tags)
+        split = vocabulary.split(requested.split) if requested.split else None
+        of_dataset = replace(requested, split=split)
+        rows += tally_rows(tally, vocabulary, of_dataset, resampling, settings=settings, tags=tags)
     return rows
 
 

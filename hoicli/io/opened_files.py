@@ -219,7 +219,15 @@ def _unpack(packed: _Packed, name: str) -> Iterator[bytes]:
         yield piece
 
 
-class ChunkReader(io.RawIOBase):
+class RawReader(io.RawIOBase):
+    """The base of files that are read through `io.BufferedReader`, which asks whether they can be."""
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+
+class ChunkReader(RawReader):
     """A readable file whose content comes from an iterator of bytes. fileobj: the file that they come from."""
 
     def __init__(self, chunks: Iterator[bytes], fileobj: Any) -> None:
@@ -227,10 +235,6 @@ class ChunkReader(io.RawIOBase):
         self.fileobj = fileobj
         self._chunks = chunks
         self._rest = memoryview(b"")  # of the last chunk
-
-    def readable(self) -> bool:
-        """Return True: `io.BufferedReader` asks."""
-        return True
 
     def readinto(self, buffer: Any) -> int:
         """Copy the next bytes into `buffer` and return how many, 0 at the end. Raises what the iterator raises."""

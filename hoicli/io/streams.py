@@ -20,7 +20,7 @@ from typing import IO, Any, cast
 
 from hoicli.errors import DataError, Place
 from hoicli.io.messages import Progress, display_name
-from hoicli.io.opened_files import GZIP_MAGIC, MARK, UTF_16, open_input, packed_size
+from hoicli.io.opened_files import GZIP_MAGIC, MARK, UTF_16, RawReader, open_input, packed_size
 from hoicli.io.outputs import temporary_folder, writable
 
 LONGEST_LINE, LONGEST_UNPACKED = 1 << 26, 1 << 24
@@ -150,17 +150,13 @@ def _close(file: IO[bytes]) -> None:
         file.close()
 
 
-class _Reader(io.RawIOBase):
+class _Reader(RawReader):
     """A reader of an open file with a position of its own. The file's own position is shared by all forks."""
 
     def __init__(self, file: IO[bytes]) -> None:
         """Begin at the file's first byte."""
         self._file = file
         self._position = 0
-
-    def readable(self) -> bool:
-        """Return True: `io.BufferedReader` asks."""
-        return True
 
     def seekable(self) -> bool:
         """Return True: `io.BufferedReader` asks."""

@@ -9,6 +9,8 @@ import urllib.request
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from typing import Any
 
+from hoicli.io.opened_files import RawReader
+
 
 class _Answer(HTTPResponse):
     """An answer that must have arrived completely at a deadline; reading it later raises `TimeoutError`."""
@@ -24,17 +26,13 @@ class _Answer(HTTPResponse):
         self._timed.deadline = time.monotonic() + seconds
 
 
-class _TimedReader(io.RawIOBase):
+class _TimedReader(RawReader):
     """A reader of a socket that raises `TimeoutError` after a deadline. The socket's own timeout would not do: it
     begins anew with every byte that arrives, so a slow server could keep a request waiting forever."""
 
     def __init__(self, sock: socket.socket, raw: io.RawIOBase, deadline: float) -> None:
         """Wrap the socket's own reader `raw`. deadline: a time of `time.monotonic`."""
         self._sock, self._raw, self.deadline = sock, raw, deadline
-
-    def readable(self) -> bool:
-        """Return True: `io.BufferedReader` asks."""
-        return True
 
     def readinto(self, buffer: Any) -> int | None:
         """Read the next bytes into `buffer` and return how many."""

@@ -22,11 +22,7 @@ def html_page(title: str, body: bytes) -> bytes:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape_html(title)}</title>\n"
+        f"<title>{escape_html(title)}</title>\n<style>\n"
     )
-    return b"".join(
-        [
-            *(head.encode(), b"<style>\n", style, b"</style>\n</head>\n<body>\n<main>\n", body),
-            *(b"</main>\n<script>", script, b"</script>\n</body>\n</html>\n"),
-        ]
-    )
+    above = head.encode() + style + b"</style>\n</head>\n<body>\n<main>\n"
+    return above + body + b"</main>\n<script>" + script + b"</script>\n</body>\n</html>\n"
