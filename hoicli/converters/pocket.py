@@ -132,17 +132,9 @@ def write(records: Iterable[Record], path: str, context: Context) -> None:
         for number, (verb, name) in enumerate(vocabulary.interactions)
     ]
     spellings = [name.replace("_", " ") for name in objects] if order == "coco" and vocabulary.coco_ids else objects
-    content: dict[str, Any] = {
-        "annotation": [],
-        "filenames": [],
-        "empty": [],
-        "objects": spellings,
-        "verbs": vocabulary.verbs,
-        "correspondence": correspondence,
-        "size": [],
-        "rare": sorted(vocabulary.groups.get("rare", ())),
-        "non_rare": sorted(vocabulary.groups.get("non_rare", ())),
-    }
+    content: dict[str, Any] = {key: [] for key in ("annotation", "filenames", "empty")}
+    content |= {"objects": spellings, "verbs": vocabulary.verbs, "correspondence": correspondence, "size": []}
+    content |= {group: sorted(vocabulary.groups.get(group, ())) for group in ("rare", "non_rare")}
     for record in records:
         require_scores(record, context.target, scored=False)
         context.tell_lost(record, kept_keys=("width", "height"))

@@ -44,9 +44,9 @@ _QUIET = Option("", "Print only errors on stderr: no notes, no progress.")
 _LOG = Option("", "What stderr has: text, or each message as one line of JSON.", one_of=("text", "json"))
 
 
-def _shell_parameters(command: Command) -> list[Parameter]:
-    """Return the options that only the shell has: where and how the result is drawn and written, and what stderr gets
-    (--quiet and --log, which `messages.set_log_options` reads). Options that the function itself has are left out."""
+def parameters_in_shell(command: Command) -> list[Parameter]:
+    """Return the parameters of the command's function, then the options that only the shell has: where and how the
+    result is drawn and written, and what stderr gets (--quiet and --log, which `messages.set_log_options` reads)."""
     function_names = {parameter.name for parameter in command.parameters}
     added: list[tuple[str, Any, Any, Option]] = []  # name, type, default, option
     if command.plot:
@@ -60,12 +60,7 @@ def _shell_parameters(command: Command) -> list[Parameter]:
         added.append(("format", str, "auto", notation(command.piped)))
     added += [("output", str, "-", output()), ("quiet", bool, False, _QUIET), ("log", str, "text", _LOG)]
     parameters = (Parameter(name, kind, default, option, option.text) for name, kind, default, option in added)
-    return [parameter for parameter in parameters if parameter.name not in function_names]
-
-
-def parameters_in_shell(command: Command) -> list[Parameter]:
-    """Return the parameters of the command's function, then the options that only the shell has."""
-    return [*command.parameters, *_shell_parameters(command)]
+    return [*command.parameters, *(parameter for parameter in parameters if parameter.name not in function_names)]
 
 
 def application(command: Command) -> typer.Typer:
@@ -111,20 +106,14 @@ def _typer_default(parameter: Parameter) -> Any:
     default = str(parameter.default) if is_number else parameter.default
     completion = choices.completer(values, several=option.several) if values else None
     metavar = option.metavar or "|".join(name for name, _ in choices.entries(values)) or None
+    shown: dict[str, Any] = {"metavar": metavar, "help": parameter.text, "autocompletion": completion}
     if isinstance(option, Argument):
-        return typer.Argument(default, metavar=metavar, help=parameter.text, autocompletion=completion)
+        return typer.Argument(default, **shown)
     name = f"--{parameter.name.rstrip('_').replace('_', '-')}"
     names = [option.short, name] if option.short else [name]
     if parameter.kind is bool and default:  # a flag that is on by default has one that turns it off
         names = [f"{name}/--no-{name[2:]}"]
-    return typer.Option(
-        default,
-        *names,
-        metavar=metavar,
-        help=parameter.text,
-        autocompletion=completion,
-        rich_help_panel=option.panel or None,
-    )
+    return typer.Option(default, *names, rich_help_panel=option.panel or None, **shown)
 
 
 def _run(command: Command, parameters: Sequence[Parameter], values: dict[str, Any]) -> None:

@@ -30,12 +30,8 @@ _SAME_MEANING = (
 """Names of options, and other names that people give them; the first that a command has is suggested."""
 _SMALL_WORDS = frozenset(("a", "as", "at", "by", "for", "from", "in", "of", "on", "or", "the", "to", "with"))
 """Words which two options may share without being alike."""
-_NOTATIONS = {
-    **{name: name for name in ("table", "jsonl", "csv", "md", "latex", "html")},
-    "json": "jsonl",
-    "tex": "latex",
-    "markdown": "md",
-}
+_NOTATIONS = {name: name for name in ("table", "jsonl", "csv", "md", "latex", "html")}
+_NOTATIONS |= {"json": "jsonl", "tex": "latex", "markdown": "md"}
 """The value of `--format` that a name stands for."""
 
 

@@ -140,16 +140,10 @@ def of_unknown_order(values_by_place: Mapping[Place, Sequence[Row]]) -> set[Plac
     """Return the values whose rows do not say in which order their ground truth lists its triplets (rows of hoicli
     1.0), although other rows of the same ground truth and protocol say it. values_by_place: the rows of each value."""
     settings_by_place = {place: settings_of(rows[0]) for place, rows in values_by_place.items()}
-    with_order = {
-        (settings.get("gt"), settings.get("protocol"))
-        for settings in settings_by_place.values()
-        if "listed" in settings
-    }
-    return {
-        place
-        for place, settings in settings_by_place.items()
-        if "listed" not in settings and (settings.get("gt"), settings.get("protocol")) in with_order
-    }
+    measured = {place: (settings.get("gt"), settings.get("protocol")) for place, settings in settings_by_place.items()}
+    without_order = {place for place, settings in settings_by_place.items() if "listed" not in settings}
+    with_order = {measured[place] for place in measured.keys() - without_order}
+    return {place for place in without_order if measured[place] in with_order}
 
 
 def _usual_orders(every_settings: Iterable[Mapping[str, str]]) -> dict[str, str]:

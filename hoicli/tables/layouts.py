@@ -52,14 +52,8 @@ _FREQUENCIES = (("full", "Full"), ("rare", "Rare"), ("non_rare", "Non-rare"))
 _STAND_INS = ("qpic", "upt", "inp-cc", "gen-vlkt", "ggnet")
 """Protocols whose classes are HICO-DET's 600, or those of them with ground truth, in the order of preference."""
 
-_SPLITS = {
-    "rare_first": "RF-UC",
-    "non_rare_first": "NF-UC",
-    "unseen_object": "UO",
-    "unseen_verb": "UV",
-    "unseen_action": "UA",
-    **{f"uc{number}": f"UC{number}" for number in range(5)},
-}
+_SPLITS = {"rare_first": "RF-UC", "non_rare_first": "NF-UC", "unseen_object": "UO", "unseen_verb": "UV"}
+_SPLITS |= {"unseen_action": "UA"} | {f"uc{number}": f"UC{number}" for number in range(5)}
 """The zero-shot splits of HICO-DET as papers call them."""
 
 _HICO = [

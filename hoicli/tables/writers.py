@@ -26,16 +26,10 @@ _MARKDOWN = re.compile(r"[\\`*{}\[\]#|~!$]|(?<![^\W_])_|_(?![^\W_])")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _CITE_KEY = re.compile(r"[A-Za-z0-9:_.+-]+")
 """Keys of BibTeX that can stand in \\cite."""
+_LATEX_NAMES = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
 _LATEX = str.maketrans(
-    {
-        **{special: f"\\{special}" for special in "#$%&_{}"},
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-    }
+    {special: f"\\{special}" for special in "#$%&_{}"}
+    | {character: rf"\text{name}{{}}" for character, name in _LATEX_NAMES.items()}
 )
 
 

@@ -77,13 +77,8 @@ class Finding:
 
     def row(self) -> Record:
         """Return the finding as a row of the output of `validate`."""
-        return {
-            "check": self.check,
-            "severity": self.severity,
-            "count": self.count,
-            "example": self.example,
-            "fix": self.fix or CHECKS[self.check],
-        }
+        row = {"check": self.check, "severity": self.severity, "count": self.count, "example": self.example}
+        return {**row, "fix": self.fix or CHECKS[self.check]}
 
 
 class Findings:

@@ -237,19 +237,11 @@ def _question_prompt(bank: Bank, question: Question, frame: Frame, size: tuple[f
         lines.append(_coords_text(frame, size))
     lines += [wording, *(f"({letter}) {_option_text(option)}" for letter, option in question.lettered.items()), _REPLY]
     letters = {"type": "array", "items": {"type": "string", "enum": list(question.lettered)}}
-    return {
-        "image_id": question.image_id,
-        "file_name": question.file_name,
-        "question": question.name,
-        "custom_id": bank.request_id(question),
-        "task": "choice",
-        "setting": bank.setting,
-        "options": question.lettered,
-        "coords": str(frame),
-        "system": CHOICE_SYSTEM,
-        "prompt": "\n".join(lines),
-        "response_format": _reply_format("answer", {"answer": letters}),
-    }
+    reply = _reply_format("answer", {"answer": letters})
+    line: Record = {"image_id": question.image_id, "file_name": question.file_name, "question": question.name}
+    line |= {"custom_id": bank.request_id(question), "task": "choice", "setting": bank.setting}
+    line |= {"options": question.lettered, "coords": str(frame), "system": CHOICE_SYSTEM}
+    return {**line, "prompt": "\n".join(lines), "response_format": reply}
 
 
 def _option_text(option: str) -> str:

@@ -161,14 +161,9 @@ class Claims:
             phrase_verbs, phrase_object = split_phrase(verb_value)
             if phrase_object == label:  # the phrase names the object, too: "riding a bicycle"
                 verbs = phrase_verbs
-        claim = Claim(
-            subject=numbers_of(value_of(first, BOX)),
-            object=numbers_of(value_of(second, BOX)),
-            label=label or self.label,
-            verbs=tuple(verbs),
-            score=self._score(second),
-            acts=name_of(first),
-        )
+        subject, object_ = (numbers_of(value_of(entry, BOX)) for entry in (first, second))
+        score, acts = self._score(second), name_of(first)
+        claim = Claim(subject, object_, label or self.label, tuple(verbs), score=score, acts=acts)
         self._add(claim, verb_value, label_value=value_of(second, NAME))
 
     def _read_triplet(self, entry: dict[str, Any]) -> None:
