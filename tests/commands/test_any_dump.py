@@ -13,7 +13,19 @@ import orjson
 import pytest
 
 from hoicli.io import streams
-from tests.support.project import EIGHT, FIXTURES, FOREIGN, GT, OTHER, PREDICTIONS, Hoicli, MonkeyPatch, Result
+from tests.support.project import (
+    EIGHT,
+    FIXTURES,
+    FOREIGN,
+    GT,
+    OTHER,
+    PREDICTIONS,
+    Hoicli,
+    MonkeyPatch,
+    Result,
+    refusal,
+    saved,
+)
 
 DUMPS = (
     *("cdn.json", "results.json", "predictions_ppdm.json", "inpcc.json", "preds.pkl", "preds_wo_nointer.pkl"),
@@ -171,8 +183,5 @@ def test_an_image_in_a_dump_and_in_lines(hoicli: Hoicli) -> None:
 
 
 def test_an_output_may_not_be_a_part_of_an_input(hoicli: Hoicli, tmp_path: Path) -> None:
-    for name in ("a.json", "b.json"):
-        (tmp_path / name).write_bytes((FOREIGN / "cdn.json").read_bytes())
-    result = hoicli("eval", "--gt", GT, f"{tmp_path / 'a.json'},{tmp_path / 'b.json'}", "-o", tmp_path / "b.json")
-    assert (result.code, result.out) == (2, "")
-    assert "is an input, too" in result.err
+    one, other = (saved(tmp_path / name, (FOREIGN / "cdn.json").read_bytes()) for name in ("a.json", "b.json"))
+    assert "is an input, too" in refusal(hoicli("eval", "--gt", GT, f"{one},{other}", "-o", other), 2)

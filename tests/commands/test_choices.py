@@ -100,24 +100,21 @@ def test_the_shell_asks_and_is_answered(tmp_path: Path) -> None:
     assert (done.stdout.split(), done.stderr) == (["stop", "skip"], "")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("recall", "--top", "5"), "no option --top; --k may be meant: How many of the best predictions"),
-        (("eval", "--json"), "no option --json; --format jsonl may be meant"),
-        (("eval", "--threshold", "0.5"), "no option --threshold; --iou may be meant: "),
-        (("eval", "--iou-threshold=0.5",), "no option --iou-threshold; --iou may be meant: "),
-        (("eval", "--out", "x"), "no option --out; -o may be meant: Write to this file"),
-        (("eval", "--protocl", "x"), "no option --protocl; --protocol may be meant: "),
-        (("diagnose", "--bootstrap", "3"), "no option --bootstrap; hoicli eval, hoicli compare, hoicli explore have"),
-        (("convert", "--explain-wrds", "x"), "no option --explain-wrds; --explain-words may be meant: "),
-        (("shoe-eval", "--list-of-things", "x"), "no option --list-of-things"),  # not --rank-of
-        (("eval", "--serve"), "no option --serve; hoicli explore has it"),
-        (("convert", "--json"), "no option --json"),  # it writes nothing but JSONL
-        (("eval", "--zzz"), "no option --zzz"),
-        (("vocab", "--dataset", "hico"), "no option --dataset; DATASET may be meant: hico (default)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("words", "said"), [
+    (("recall", "--top", "5"), "no option --top; --k may be meant: How many of the best predictions"),
+    (("eval", "--json"), "no option --json; --format jsonl may be meant"),
+    (("eval", "--threshold", "0.5"), "no option --threshold; --iou may be meant: "),
+    (("eval", "--iou-threshold=0.5",), "no option --iou-threshold; --iou may be meant: "),
+    (("eval", "--out", "x"), "no option --out; -o may be meant: Write to this file"),
+    (("eval", "--protocl", "x"), "no option --protocl; --protocol may be meant: "),
+    (("diagnose", "--bootstrap", "3"), "no option --bootstrap; hoicli eval, hoicli compare, hoicli explore have"),
+    (("convert", "--explain-wrds", "x"), "no option --explain-wrds; --explain-words may be meant: "),
+    (("shoe-eval", "--list-of-things", "x"), "no option --list-of-things"),  # not --rank-of
+    (("eval", "--serve"), "no option --serve; hoicli explore has it"),
+    (("convert", "--json"), "no option --json"),  # it writes nothing but JSONL
+    (("eval", "--zzz"), "no option --zzz"),
+    (("vocab", "--dataset", "hico"), "no option --dataset; DATASET may be meant: hico (default)"),
+])  # fmt: skip
 def test_a_related_option_is_named(hoicli: Hoicli, words: tuple[str, ...], said: str) -> None:
     result = hoicli(*words)
     assert result.code == 2

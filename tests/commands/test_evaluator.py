@@ -36,19 +36,16 @@ def printed(hoicli: Hoicli, *arguments: object) -> tuple[list[Record], list[str]
     return rows, [line.removeprefix("hoicli: ") for line in done.err.splitlines()]
 
 
-@pytest.mark.parametrize(
-    ("options", "computed", "command"),
-    [
-        ({}, {}, ()),
-        ({"protocol": "hico,qpic"}, {"per_class": True}, ("--protocol", "hico,qpic", "--per-class")),
-        ({"protocol": ["hico"], "top_k": 3, "nms": 0.5}, {"split": "rf-uc", "tag": {"epoch": "3"}},
-         ("--protocol", "hico", "--top-k", 3, "--nms", 0.5, "--split", "rf-uc", "--tag", "epoch=3")),
-        ({"protocol": "diag"}, {"ignore_no_interaction": True, "bootstrap": 20, "seed": 1},
-         ("--protocol", "diag", "--ignore-no-interaction", "--bootstrap", 20, "--seed", 1)),
-        ({"protocol": "upt"}, {"metric": ["mPD", "mean_max_recall"]},
-         ("--protocol", "upt", "--metric", "mean_max_recall,mPD")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "computed", "command"), [
+    ({}, {}, ()),
+    ({"protocol": "hico,qpic"}, {"per_class": True}, ("--protocol", "hico,qpic", "--per-class")),
+    ({"protocol": ["hico"], "top_k": 3, "nms": 0.5}, {"split": "rf-uc", "tag": {"epoch": "3"}},
+     ("--protocol", "hico", "--top-k", 3, "--nms", 0.5, "--split", "rf-uc", "--tag", "epoch=3")),
+    ({"protocol": "diag"}, {"ignore_no_interaction": True, "bootstrap": 20, "seed": 1},
+     ("--protocol", "diag", "--ignore-no-interaction", "--bootstrap", 20, "--seed", 1)),
+    ({"protocol": "upt"}, {"metric": ["mPD", "mean_max_recall"]},
+     ("--protocol", "upt", "--metric", "mean_max_recall,mPD")),
+])  # fmt: skip
 def test_rows_are_the_command_s(hoicli: Hoicli, options: Record, computed: Record, command: tuple[object, ...]) -> None:
     rows, notes = printed(hoicli, "eval", "--gt", GT, *command, PREDICTIONS)
     result = filled(FOUND, **options).compute(**computed)
@@ -175,14 +172,11 @@ def test_what_is_saved_is_what_commands_read(hoicli: Hoicli, tmp_path: Path) -> 
     assert "0.npz: is of another dataset than vcoco" in said
 
 
-@pytest.mark.parametrize(
-    ("box_format", "size", "box"),
-    [
-        ("xyxy", None, [10, 20, 50, 100]), ("xywh", None, [10, 20, 40, 80]), ("cxcywh", None, [30, 60, 40, 80]),
-        ("xyxy", (200, 100), [0.1, 0.1, 0.5, 0.5]), ("xywh", np.array([200, 100]), [0.1, 0.1, 0.4, 0.4]),
-        ("cxcywh", [200, 100], [0.3, 0.3, 0.4, 0.4]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("box_format", "size", "box"), [
+    ("xyxy", None, [10, 20, 50, 100]), ("xywh", None, [10, 20, 40, 80]), ("cxcywh", None, [30, 60, 40, 80]),
+    ("xyxy", (200, 100), [0.1, 0.1, 0.5, 0.5]), ("xywh", np.array([200, 100]), [0.1, 0.1, 0.4, 0.4]),
+    ("cxcywh", [200, 100], [0.3, 0.3, 0.4, 0.4]),
+])  # fmt: skip
 def test_boxes_of_every_convention(box_format: str, size: Any, box: list[float]) -> None:
     evaluator = hoicli.Evaluator(GT, "hico")
     one = {"labels": ["person"], "subject": [0], "object": [0], "verb": ["hug"], "score": [0.5], "boxes": [box]}
@@ -279,30 +273,27 @@ def replaced(name: str, index: int, value: float) -> Any:
     return array
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"boxes": GOOD["boxes"][:, :3]}, "boxes: has shape (5, 3), wants (n, 4)"),
-        ({"boxes": GOOD["boxes"].astype(str)}, "boxes: has dtype <U32, wants numbers"),
-        ({"labels": ["x" * 10**6] * 5}, f"labels[0]: unknown object '{'x' * 197}...'; "),
-        ({"boxes": None}, "boxes: missing; an image has boxes, labels, subject, object, verb, score, empty where"),
-        ({"boxes": replaced("boxes", 6, np.nan)}, "boxes[1]: [135.1, 243.7, NaN, 418.6] is no box; give four finite"),
-        ({"boxes": [[0, 0, 1], [0, 0, 1, 1]]}, "boxes: list is no array ("),
-        ({"labels": GOOD["labels"][1:]}, "labels: 4 labels for 5 boxes; give one label a box"),
-        ({"labels": ["persn", *GOOD["labels"][1:]]}, "labels[0]: unknown object 'persn'; did you mean 'person'?"),
-        ({"labels": [0, 0, 80, 0, 0]}, "labels[2]: number 80, but there are 80 objects in hico (see `hoicli"),
-        ({"labels": [0, 0, -1, 0, 0]}, "labels[2]: number -1, but there are 80 objects in hico"),
-        ({"labels": ["person", 3, None, 0, 0]}, "labels[1]: 3 is no name; give names alone, or numbers alone"),
-        ({"subject": [0, 0, 0, 9, 0, 0]}, "subject[3]: index 9, but the image has 5 boxes; indices are 0-based"),
-        ({"subject": GOOD["subject"] + 0.5}, "subject: has dtype float64, wants integers: indices of boxes"),
-        ({"object": [1, 1, 1, 1, -1, 1]}, "object[4]: index -1, but the image has 5 boxes"),
-        ({"object": [1, 1]}, "object: 2 values for 6 triplets (`subject` has 6)"),
-        ({"verb": ["hold", "wawe", *GOOD["verb"][2:]]}, "verb[1]: unknown verb 'wawe'; did you mean"),
-        ({"score": replaced("score", 2, np.inf)}, "score[2]: Infinity is no score; give a finite number"),
-        ({"score": np.ma.masked_less(np.ones(6), 2)}, "score: a masked array, whose mask would not count; drop the"),
-        ({"role": ["obj"] * 6}, "role: not of this ground truth or dataset; there are boxes, labels, subject,"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("given", "message"), [
+    ({"boxes": GOOD["boxes"][:, :3]}, "boxes: has shape (5, 3), wants (n, 4)"),
+    ({"boxes": GOOD["boxes"].astype(str)}, "boxes: has dtype <U32, wants numbers"),
+    ({"labels": ["x" * 10**6] * 5}, f"labels[0]: unknown object '{'x' * 197}...'; "),
+    ({"boxes": None}, "boxes: missing; an image has boxes, labels, subject, object, verb, score, empty where"),
+    ({"boxes": replaced("boxes", 6, np.nan)}, "boxes[1]: [135.1, 243.7, NaN, 418.6] is no box; give four finite"),
+    ({"boxes": [[0, 0, 1], [0, 0, 1, 1]]}, "boxes: list is no array ("),
+    ({"labels": GOOD["labels"][1:]}, "labels: 4 labels for 5 boxes; give one label a box"),
+    ({"labels": ["persn", *GOOD["labels"][1:]]}, "labels[0]: unknown object 'persn'; did you mean 'person'?"),
+    ({"labels": [0, 0, 80, 0, 0]}, "labels[2]: number 80, but there are 80 objects in hico (see `hoicli"),
+    ({"labels": [0, 0, -1, 0, 0]}, "labels[2]: number -1, but there are 80 objects in hico"),
+    ({"labels": ["person", 3, None, 0, 0]}, "labels[1]: 3 is no name; give names alone, or numbers alone"),
+    ({"subject": [0, 0, 0, 9, 0, 0]}, "subject[3]: index 9, but the image has 5 boxes; indices are 0-based"),
+    ({"subject": GOOD["subject"] + 0.5}, "subject: has dtype float64, wants integers: indices of boxes"),
+    ({"object": [1, 1, 1, 1, -1, 1]}, "object[4]: index -1, but the image has 5 boxes"),
+    ({"object": [1, 1]}, "object: 2 values for 6 triplets (`subject` has 6)"),
+    ({"verb": ["hold", "wawe", *GOOD["verb"][2:]]}, "verb[1]: unknown verb 'wawe'; did you mean"),
+    ({"score": replaced("score", 2, np.inf)}, "score[2]: Infinity is no score; give a finite number"),
+    ({"score": np.ma.masked_less(np.ones(6), 2)}, "score: a masked array, whose mask would not count; drop the"),
+    ({"role": ["obj"] * 6}, "role: not of this ground truth or dataset; there are boxes, labels, subject,"),
+])  # fmt: skip
 def test_what_is_wrong_with_an_array_is_said_in_one_line(given: Record, message: str) -> None:
     evaluator = hoicli.Evaluator(GT)
     said = complaint(DataError, evaluator.update, IMAGE, **{**GOOD, **given})
@@ -311,16 +302,13 @@ def test_what_is_wrong_with_an_array_is_said_in_one_line(given: Record, message:
     evaluator.update(IMAGE, **GOOD)  # a refused update leaves no trace
 
 
-@pytest.mark.parametrize(
-    ("image_id", "message"),
-    [
-        ("", 'update(""): image_id: empty; name the image as the ground truth does'),
-        ("nope", f"update(\"nope\"): 'nope' is not in the ground truth (which names images as {IMAGE!r}); give the "
-                 "ground truth of its set"),
-        (IMAGE, f'update("{IMAGE}"): this image was updated already; update each once, and reset() before the next '
-                "epoch"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("image_id", "message"), [
+    ("", 'update(""): image_id: empty; name the image as the ground truth does'),
+    ("nope", f"update(\"nope\"): 'nope' is not in the ground truth (which names images as {IMAGE!r}); give the "
+             "ground truth of its set"),
+    (IMAGE, f'update("{IMAGE}"): this image was updated already; update each once, and reset() before the next '
+            "epoch"),
+])  # fmt: skip
 def test_images_that_cannot_be(image_id: Any, message: str) -> None:
     evaluator = filled(FOUND)
     assert complaint(DataError, evaluator.update, image_id, **GOOD | {"score": GOOD["score"] / 2}) == message

@@ -176,22 +176,19 @@ def test_pairs_that_are_none(changed: Record, message: str) -> None:
     assert complaint(HoicliError, hoicli.triplets, [output], [(400, 600)]).startswith(message)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: hoicli.triplets([pairs([[0, 1], [2, 3]])], [(4, 6)]),
-         "outputs[0].pairing: shape (2, 2) may be two pairs in either form; say pairing='2xP' (UPT) or 'Px2' (PViC)"),
-        (lambda: hoicli.triplets([pairs([[0, 1, 1], [2, 2, 3]])], [(4, 6)], pairing="Px2"),
-         "outputs[0].pairing: has shape (2, 3), but pairing='Px2'"),
-        (lambda: hoicli.triplets([pairs([[0], [2]])], [(4, 6)], matching=True),
-         "matching: not with UPT's lists of dictionaries; leave it out"),
-        (lambda: hoicli.triplets([pairs([[0], [2]])], [(4, 6)], dataset="vcoco", last_pixels=True),
-         "last_pixels: not with V-COCO, whose boxes"),
-        (lambda: hoicli.triplets([None], [(4, 6)]), "outputs[0].boxes: missing; an image has boxes, pairing, scores"),
-        (lambda: hoicli.triplets(3, [(4, 6)]), "outputs: is int; give a model's outputs by name, or a list of UPT's"),
-        (lambda: hoicli.triplets([], [(4, 6)]), "sizes: has shape (1, 2), wants (0, 2): height and width of each"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: hoicli.triplets([pairs([[0, 1], [2, 3]])], [(4, 6)]),
+     "outputs[0].pairing: shape (2, 2) may be two pairs in either form; say pairing='2xP' (UPT) or 'Px2' (PViC)"),
+    (lambda: hoicli.triplets([pairs([[0, 1, 1], [2, 2, 3]])], [(4, 6)], pairing="Px2"),
+     "outputs[0].pairing: has shape (2, 3), but pairing='Px2'"),
+    (lambda: hoicli.triplets([pairs([[0], [2]])], [(4, 6)], matching=True),
+     "matching: not with UPT's lists of dictionaries; leave it out"),
+    (lambda: hoicli.triplets([pairs([[0], [2]])], [(4, 6)], dataset="vcoco", last_pixels=True),
+     "last_pixels: not with V-COCO, whose boxes"),
+    (lambda: hoicli.triplets([None], [(4, 6)]), "outputs[0].boxes: missing; an image has boxes, pairing, scores"),
+    (lambda: hoicli.triplets(3, [(4, 6)]), "outputs: is int; give a model's outputs by name, or a list of UPT's"),
+    (lambda: hoicli.triplets([], [(4, 6)]), "sizes: has shape (1, 2), wants (0, 2): height and width of each"),
+])  # fmt: skip
 def test_calls_that_cannot_be(call: Any, message: str) -> None:
     assert complaint(HoicliError, call).startswith(message)
 

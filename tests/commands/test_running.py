@@ -324,14 +324,11 @@ def test_several_files_are_models_elsewhere(hoicli: Hoicli) -> None:
         assert models >= ({"other"} if command == "compare" else {"predictions", "other"})
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "eval --gt GT", "pairstats --gt GT", "mask", "prompts", "corrupt --records-only",
-        "show --gt GT --images . -o DIR", "convert --from records -o OUT",
-        "convert --from records --to coco-rel -o OUT",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("words", [
+    "eval --gt GT", "pairstats --gt GT", "mask", "prompts", "corrupt --records-only",
+    "show --gt GT --images . -o DIR", "convert --from records -o OUT",
+    "convert --from records --to coco-rel -o OUT",
+])  # fmt: skip
 def test_skipping_everything_is_an_error(hoicli: Hoicli, tmp_path: Path, words: str) -> None:
     """And leaves nothing: its numbers and pictures would be of no predictions."""
     bad = saved(tmp_path / "bad.jsonl", "{bad\n")

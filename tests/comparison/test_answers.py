@@ -209,29 +209,26 @@ ALL_ORDER = "all of it because it ranks its predictions worse"
 FEWER_FOUND = "it finds fewer correct triplets (-4.50: mean max recall 70.00 to 65.50), but ranks them better (+0.50)"
 
 
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        (around(WORSE_BY_4, (70.0, 65.5)), FEWER_FOUND),
-        (around(WORSE_BY_4, (70.0, 70.0)), f"{ALL_ORDER} (as much is found, mean max recall 70.00)"),
-        (around(WORSE_BY_4, (70.0, 70.0), duplicate=3), f"{ALL_ORDER} (as much is found, mean"),
-        (around(WORSE_BY_4, (70.0, 70.0), duplicate=0, interaction=0, missed_gt=2),
-         f"{ALL_ORDER} (same predictions, other scores: as many of each type of error)"),
-        ([*around(WORSE_BY_4, (70.0, 65.5)), *[
-            gain("interaction", 2.0, (1.0, 3.0)), gain("association", 3.0, (-0.1, 6.0)),
-            gain("object_box", 3.5, (0.1, 7.0), p=0.2), gain("human_box", -5.0, (-6.0, -4.0)),
-            gain("false_positive", 9.0, (8.0, 10.0)),
-         ]], f"{FEWER_FOUND}; interaction errors cost it 2.00 mAP more (repairing them gives +12.00, in the baseline "
-         "+10.00, by diag)"),
-        ([*around(WORSE_BY_4, (70.0, 65.5)), *[
-            {**row(value, None, None), "metric": "AP_diff", "verb": verb, "object": "dog", "subset": "rare"}
-            for verb, value in (("walk", -60.0), ("hold", 90.0), ("hug", -90.0))
-         ]], f"{FEWER_FOUND}; 2 classes account for -0.25 (most of all hug dog, -90.00 AP)"),
-        ([*around(WORSE_BY_4, (70.0, 65.5)),
-          *({**WORSE_BY_4, "metric": "image_diff", "image_id": name, "value": value}
-            for name, value in (("a", 0.6), ("b", -0.5), ("c", -0.1)))], f"{FEWER_FOUND}; image b accounts for -0.50"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("rows", "said"), [
+    (around(WORSE_BY_4, (70.0, 65.5)), FEWER_FOUND),
+    (around(WORSE_BY_4, (70.0, 70.0)), f"{ALL_ORDER} (as much is found, mean max recall 70.00)"),
+    (around(WORSE_BY_4, (70.0, 70.0), duplicate=3), f"{ALL_ORDER} (as much is found, mean"),
+    (around(WORSE_BY_4, (70.0, 70.0), duplicate=0, interaction=0, missed_gt=2),
+     f"{ALL_ORDER} (same predictions, other scores: as many of each type of error)"),
+    ([*around(WORSE_BY_4, (70.0, 65.5)), *[
+        gain("interaction", 2.0, (1.0, 3.0)), gain("association", 3.0, (-0.1, 6.0)),
+        gain("object_box", 3.5, (0.1, 7.0), p=0.2), gain("human_box", -5.0, (-6.0, -4.0)),
+        gain("false_positive", 9.0, (8.0, 10.0)),
+     ]], f"{FEWER_FOUND}; interaction errors cost it 2.00 mAP more (repairing them gives +12.00, in the baseline "
+     "+10.00, by diag)"),
+    ([*around(WORSE_BY_4, (70.0, 65.5)), *[
+        {**row(value, None, None), "metric": "AP_diff", "verb": verb, "object": "dog", "subset": "rare"}
+        for verb, value in (("walk", -60.0), ("hold", 90.0), ("hug", -90.0))
+     ]], f"{FEWER_FOUND}; 2 classes account for -0.25 (most of all hug dog, -90.00 AP)"),
+    ([*around(WORSE_BY_4, (70.0, 65.5)),
+      *({**WORSE_BY_4, "metric": "image_diff", "image_id": name, "value": value}
+        for name, value in (("a", 0.6), ("b", -0.5), ("c", -0.1)))], f"{FEWER_FOUND}; image b accounts for -0.50"),
+])  # fmt: skip
 def test_where_a_difference_comes_from(rows: list[Row], said: str) -> None:
     assert answers(rows)[1].startswith(f"ours loses its 4.00 mAP as follows: {said}")
 

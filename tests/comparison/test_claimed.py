@@ -102,17 +102,14 @@ def test_what_eval_prints_leads_back_to_its_setting(hoicli: Hoicli, given: tuple
                 assert abs(printed[key(row)] - row["claimed"]) < (0.00500001 if row["fits"] == "rounded" else 0.01)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "way"),
-    [
-        ({76.1904: "76.19", 100.0: "100", 74.35897: "74.36"}, "rounded"),
-        ({76.1904: "76.19", 74.35897: "74.35"}, "cut off"), ({76.1904: "76.20"}, ""), ({76.1904: "76"}, "rounded"),
-        ({76.125: "76.13"}, "rounded half up"), ({76.125: "76.12", 50.126: "50.13"}, "rounded half to even"),
-        ({76.125: "76.12", 50.126: "50.12"}, "cut off"), ({76.135: "76.14"}, "rounded"),
-        ({100 * 0.28499999999999998: "28.5"}, "rounded"), ({100 * 0.57 + 1e-13: "57.0"}, "rounded"),
-        ({56.99999999999999: "57.00"}, "rounded"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("numbers", "way"), [
+    ({76.1904: "76.19", 100.0: "100", 74.35897: "74.36"}, "rounded"),
+    ({76.1904: "76.19", 74.35897: "74.35"}, "cut off"), ({76.1904: "76.20"}, ""), ({76.1904: "76"}, "rounded"),
+    ({76.125: "76.13"}, "rounded half up"), ({76.125: "76.12", 50.126: "50.13"}, "rounded half to even"),
+    ({76.125: "76.12", 50.126: "50.12"}, "cut off"), ({76.135: "76.14"}, "rounded"),
+    ({100 * 0.28499999999999998: "28.5"}, "rounded"), ({100 * 0.57 + 1e-13: "57.0"}, "rounded"),
+    ({56.99999999999999: "57.00"}, "rounded"),
+])  # fmt: skip
 def test_how_numbers_are_printed(numbers: dict[float, str], way: str) -> None:
     assert rounding((value, Decimal(text)) for value, text in numbers.items()) == way
 
@@ -159,15 +156,12 @@ def test_a_table_has_a_line_a_setting(hoicli: Hoicli) -> None:
     assert [line.split()[0] for line in lines] == ["rounded", "rounded", "no"]
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("46,06", "is no number as papers print it"), ("preds.jsonl", "is no number"), ("460.6", "is no number"),
-        ("-1", "is no number"), ("1e1", "is no number"), ("46.06//43", "is no number"), ("", "is no number"),
-        ("=46", "is no number"), ("full=46/43", "name the subset of each number"), ("full=46/full=46", "each once"),
-        ("0.4606/0.4372", "these are fractions"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "problem"), [
+    ("46,06", "is no number as papers print it"), ("preds.jsonl", "is no number"), ("460.6", "is no number"),
+    ("-1", "is no number"), ("1e1", "is no number"), ("46.06//43", "is no number"), ("", "is no number"),
+    ("=46", "is no number"), ("full=46/43", "name the subset of each number"), ("full=46/full=46", "each once"),
+    ("0.4606/0.4372", "these are fractions"),
+])  # fmt: skip
 def test_numbers_that_are_none(text: str, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         Claim.parse(text)

@@ -123,23 +123,20 @@ def test_one_annotation_of_a_task_is_taken_and_the_rest_is_counted(hoicli: Hoicl
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("broken", "message"),
-    [
-        (task(rectangle("a", 1, 1, 1, 1, image_rotation=90)), ".annotations[0].result[0].image_rotation: 90 degrees: "),
-        (task(rectangle("a", 1, 1, 1, "b")), ".annotations[0].result[0].value.height: b is no finite number"),
-        (task(*BOXES, relation("worker", "hard hat", "x", direction="up")), "[0].result[2].direction: up is none of"),
-        (task(rectangle("a", 1, 1, 1, 1), rectangle("b", 1, 1, 1, 1, to_name="other")), "rectangles of several images"),
-        (task(rectangle("a", 1, 1, 1, 1), rectangle("b", 1, 1, 1, 1, original_width=9)), "several sizes of one"),
-        (task(rectangle("a", 1, 1, 1, 1), rectangle("a", 2, 1, 1, 1)), ".result[1].id: another rectangle has this id"),
-        (task(rectangle("", 1, 1, 1, 1)), ".result[0].value.rectanglelabels: a label is empty, or no text"),
-        (task(*BOXES, {**relation("worker", "hard hat"), "labels": "hold"}), "[0].result[2].labels: hold is no list"),
-        ({**task(), "data": {"image": "data:image/png;base64,AAAA"}}, ".data.image: is no address of a file"),
-        ({**task(), "data": {"photo": "1", "camera": "2"}}, ".data: has no image, but photo, camera; call the image's"),
-        ({"image": "a.jpg", "rectangles": []}, "has no 'annotations'"),
-        ({"data": {"image": "a.jpg"}, "annotations": [{"result": 3}]}, "is not shaped as expected"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("broken", "message"), [
+    (task(rectangle("a", 1, 1, 1, 1, image_rotation=90)), ".annotations[0].result[0].image_rotation: 90 degrees: "),
+    (task(rectangle("a", 1, 1, 1, "b")), ".annotations[0].result[0].value.height: b is no finite number"),
+    (task(*BOXES, relation("worker", "hard hat", "x", direction="up")), "[0].result[2].direction: up is none of"),
+    (task(rectangle("a", 1, 1, 1, 1), rectangle("b", 1, 1, 1, 1, to_name="other")), "rectangles of several images"),
+    (task(rectangle("a", 1, 1, 1, 1), rectangle("b", 1, 1, 1, 1, original_width=9)), "several sizes of one"),
+    (task(rectangle("a", 1, 1, 1, 1), rectangle("a", 2, 1, 1, 1)), ".result[1].id: another rectangle has this id"),
+    (task(rectangle("", 1, 1, 1, 1)), ".result[0].value.rectanglelabels: a label is empty, or no text"),
+    (task(*BOXES, {**relation("worker", "hard hat"), "labels": "hold"}), "[0].result[2].labels: hold is no list"),
+    ({**task(), "data": {"image": "data:image/png;base64,AAAA"}}, ".data.image: is no address of a file"),
+    ({**task(), "data": {"photo": "1", "camera": "2"}}, ".data: has no image, but photo, camera; call the image's"),
+    ({"image": "a.jpg", "rectangles": []}, "has no 'annotations'"),
+    ({"data": {"image": "a.jpg"}, "annotations": [{"result": 3}]}, "is not shaped as expected"),
+])  # fmt: skip
 def test_broken_exports_of_label_studio(broken: Json, message: str, hoicli: Hoicli, tmp_path: Path) -> None:
     result = convert(hoicli, tmp_path, [task(*BOXES), broken])
     assert result.code == 1

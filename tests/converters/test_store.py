@@ -48,19 +48,16 @@ def test_a_name_that_is_a_file_is_the_file(tmp_path: Path, monkeypatch: MonkeyPa
     assert named.locate_truth("mine:val") == "mine:val"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["eval", "--gt", "hico:test", PREDICTIONS], "hico:test is not here yet: hoicli data fetch hico:test"),
-        (["eval", "--gt", "hico:tes", PREDICTIONS], "hico:tes: no such file, and no ground truth of "
-         "that name was added; hoicli data list"),
-        (["data", "fetch", "hico:tset"], "hico:tset: no published ground truth has this name; hoicli data list"),
-        (["data", "add", "test", GT], "'test' is no name of ground truth; give DATASET:PART"),
-        (["data", "add", "../x:y", GT], "'../x:y' is no name of ground truth"),
-        (["data", "add", "hico:test"], "data add hico:test: give the files to convert"),
-        (["data", "fetch", "hico:test", GT], "data fetch: FILE, --from and --dataset go with hoicli"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["eval", "--gt", "hico:test", PREDICTIONS], "hico:test is not here yet: hoicli data fetch hico:test"),
+    (["eval", "--gt", "hico:tes", PREDICTIONS], "hico:tes: no such file, and no ground truth of "
+     "that name was added; hoicli data list"),
+    (["data", "fetch", "hico:tset"], "hico:tset: no published ground truth has this name; hoicli data list"),
+    (["data", "add", "test", GT], "'test' is no name of ground truth; give DATASET:PART"),
+    (["data", "add", "../x:y", GT], "'../x:y' is no name of ground truth"),
+    (["data", "add", "hico:test"], "data add hico:test: give the files to convert"),
+    (["data", "fetch", "hico:test", GT], "data fetch: FILE, --from and --dataset go with hoicli"),
+])  # fmt: skip
 def test_a_wrong_call_says_what_to_do(hoicli: Hoicli, arguments: list[Any], said: str) -> None:
     assert refusal(hoicli(*arguments), 2).startswith(f"hoicli: {said}")
 

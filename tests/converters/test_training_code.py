@@ -162,18 +162,15 @@ def test_hoidet(hoicli: Hoicli) -> None:
     assert triplets(parsed(result.out)) == triplets(predictions())
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"h_idx": [0, 0]}, ".h_idx: 2 h_idx, 1 o_idx, 1 hoi_class, 1 hoi_score; they must agree: "
-                            "write the file again"),
-        ({"o_idx": [2]}, ".o_idx[0]: id 2, but there are 2, counted from 0"),
-        ({"hoi_class": [600]}, ".hoi_class[0]: id 600, but there are 600, counted from 0"),
-        ({"hoi_score": [None]}, ".hoi_score[0]: None is no finite number; fix what wrote it, or pass --on-error skip"),
-        ({"image_id": 99_999}, ": image number 99999 is not among the 9,658 known ones; give its own set with "
-                               "--image-list"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "problem"), [
+    ({"h_idx": [0, 0]}, ".h_idx: 2 h_idx, 1 o_idx, 1 hoi_class, 1 hoi_score; they must agree: "
+                        "write the file again"),
+    ({"o_idx": [2]}, ".o_idx[0]: id 2, but there are 2, counted from 0"),
+    ({"hoi_class": [600]}, ".hoi_class[0]: id 600, but there are 600, counted from 0"),
+    ({"hoi_score": [None]}, ".hoi_score[0]: None is no finite number; fix what wrote it, or pass --on-error skip"),
+    ({"image_id": 99_999}, ": image number 99999 is not among the 9,658 known ones; give its own set with "
+                           "--image-list"),
+])  # fmt: skip
 def test_hoidet_errors(hoicli: Hoicli, tmp_path: Path, change: dict[str, Any], problem: str) -> None:
     item = {"image_id": 9, "boxes": [[1, 2, 30, 40], [5, 6, 70, 80]], "h_idx": [0], "o_idx": [1], "hoi_score": [0.5],
             "hoi_class": [0]}  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import EIGHT, FIXTURES, PAIR, Hoicli, dumped, parsed, saved, written
+from tests.support.project import EIGHT, FIXTURES, PAIR, Hoicli, dumped, parsed, refusal, saved, written
 
 HUMAN, KITE, FAR = [0, 0, 9, 9], [20, 0, 29, 9], [50, 50, 59, 59]
 # HICO-DET's boxes are compared 1-based with predictions 0-based: [1, 1, 10, 10], 100 pixels, of which these have some.
@@ -176,6 +176,5 @@ def test_protocols_whose_errors_have_no_types(hoicli: Hoicli, options: tuple[str
 
 def test_the_released_code_has_one_protocol(hoicli: Hoicli, tmp_path: Path) -> None:
     path = saved(tmp_path / "mine.json", '{"name": "mine", "like": "diag", "threshold": 0.75}')
-    result = hoicli("diagnose", "--as-released", "--protocol", path, *PAIR)
-    assert (result.code, result.out) == (2, "")
-    assert result.err == "hoicli: --as-released: the released code has no other protocol than diag\n"
+    said = refusal(hoicli("diagnose", "--as-released", "--protocol", path, *PAIR), 2)
+    assert said == "hoicli: --as-released: the released code has no other protocol than diag"

@@ -8,7 +8,6 @@ PEERS holds pvic, pocket and vcoco (github.com/fredzzhang).
 
 from __future__ import annotations
 
-import ast
 import json
 import sys
 import types
@@ -19,46 +18,14 @@ from typing import Any
 import numpy as np
 
 from tests.bench.released import module_of
+from tests.drop_in import torch_stand_in
 from tests.drop_in.released import run
+from tests.drop_in.torch_stand_in import Tensor, released_part, tensor
 from tests.drop_in.worlds import near, random_box
 
 NUMBERS = Path(__file__).with_name("pocket.json")
 SEEDS = range(12)
 ACTIONS, IMAGES = 24, 12
-
-
-class Tensor(np.ndarray[Any, Any]):
-    """An array with the methods of a tensor that the released code calls."""
-
-    def view(self, *shape: Any) -> Any:  # type: ignore[override]
-        return self.reshape(shape)
-
-    def unbind(self, axis: int) -> Any:
-        return tuple(np.moveaxis(self, axis, 0))
-
-    def unique(self) -> Any:
-        return tensor(np.unique(self))
-
-    def numel(self) -> int:
-        return self.size
-
-    def long(self) -> Any:
-        return self.astype(np.int64)
-
-    def max(self, axis: Any = None, **more: Any) -> Any:  # type: ignore[override]
-        largest = np.asarray(self).max(axis, **more)
-        return largest if axis is None else (tensor(largest), tensor(np.asarray(self).argmax(axis)))
-
-    def squeeze(self, axis: Any = None) -> Any:
-        return np.ndarray.squeeze(self, axis) if axis is None or self.shape[axis] == 1 else self
-
-    def argsort(self, *, descending: bool) -> Any:  # type: ignore[override]
-        assert descending
-        return tensor(np.argsort(-np.asarray(self), kind="stable"))
-
-
-def tensor(values: Any, dtype: Any = None, device: Any = None) -> Any:
-    return np.array(values, dtype=dtype).view(Tensor)
 
 
 def linspace(first: float, last: float, count: int, **_: Any) -> Any:
@@ -71,14 +38,11 @@ def linspace(first: float, last: float, count: int, **_: Any) -> Any:
 def stand_in() -> types.ModuleType:
     torch = types.ModuleType("torch")
     vars(torch).update(
-        Tensor=Tensor, FloatTensor=Tensor, LongTensor=Tensor, float64=np.float64, tensor=tensor, as_tensor=tensor,
+        vars(torch_stand_in.torch), Tensor=Tensor, FloatTensor=Tensor, LongTensor=Tensor, float64=np.float64,
+        tensor=lambda values, dtype=None, **_: tensor(values, dtype), linspace=linspace,
+        as_tensor=lambda values, dtype=None, **_: tensor(values, dtype),
         zeros=lambda *shape, dtype=None: tensor(np.zeros(shape, dtype)),
         zeros_like=lambda array: tensor(np.zeros_like(array, dtype=np.float64)),
-        arange=lambda count: tensor(np.arange(count)),
-        linspace=linspace,
-        nonzero=lambda array: tensor(np.argwhere(array)),
-        cat=lambda arrays, axis=0: tensor(np.concatenate(arrays, axis)),
-        min=lambda one, other: tensor(np.minimum(one, other)),
     )  # fmt: skip
     return torch
 
@@ -120,7 +84,7 @@ def released_ap(peers: str, annotations: dict[str, Any], outputs: list[dict[str,
             utils=SimpleNamespace(all_gather=lambda value: [value]),
         ),
     }  # fmt: skip
-    test_vcoco = method_of(folder / "pvic/utils.py", "test_vcoco", known)
+    test_vcoco = released_part(folder / "pvic/utils.py", "test_vcoco", known)
 
     class Network:
         def eval(self) -> None:
@@ -139,16 +103,6 @@ class Loader(list[Any]):
     """The batches, with the dataset that they are of."""
 
     dataset: Any
-
-
-def method_of(path: Path, name: str, known: dict[str, Any]) -> Any:
-    """A method of the file's classes as a function, without the file's imports and the method's decorators."""
-    found = [node for node in ast.walk(ast.parse(path.read_text())) if getattr(node, "name", "") == name]
-    assert isinstance(found[0], ast.FunctionDef)
-    found[0].decorator_list = []
-    names = dict(known)
-    exec(compile(ast.Module([found[0]], []), str(path), "exec"), names)
-    return names[name]
 
 
 def world(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import re
 import sys
 import tempfile
 from collections import defaultdict
@@ -26,7 +25,7 @@ import hoicli
 from hoicli.compat import gen_vlkt, qpic
 from tests.bench.released import module_of
 from tests.drop_in import released, torch_stand_in, worlds
-from tests.drop_in.torch_stand_in import tensor
+from tests.drop_in.torch_stand_in import released_part, tensor
 from tests.support.project import saved
 
 NUMBERS = Path(__file__).with_name("released_networks.json")
@@ -35,18 +34,6 @@ SIDE = 64
 OFFICIAL = ["vcoco-agent", "vcoco-s1", "vcoco-s2"]
 
 Numbers = dict[str, Any]
-
-
-def class_text(path: Path, start: str, known: dict[str, Any]) -> Any:
-    """The class or function of this name in a released file, with other names already `known` to it."""
-    text = path.read_text()
-    body = re.search(
-        rf"^(?:@torch.no_grad\(\)\n)?(?:class|def) {start}\b.*?(?=^\S(?!torch.no_grad))", text + "\nend", re.M | re.S
-    )
-    assert body is not None
-    names = dict(vars(torch_stand_in)) | {"np": np, "defaultdict": defaultdict} | known
-    exec(compile(body[0], str(path), "exec"), names)
-    return names[start]
 
 
 def logit(score: Any) -> Any:
@@ -334,16 +321,6 @@ CASES: dict[str, Callable[[Any, int], Numbers]] = {
 """The numbers of each case for a seed, by name. code: the released code, None for hoicli's."""
 
 
-def method_of(path: Path, name: str, known: dict[str, Any]) -> Any:
-    """A method of a released class, as a function."""
-    body = re.search(rf"^    def {name}\(.*?(?=^    @|^    def|^\S)", path.read_text() + "\nend", re.M | re.S)
-    assert body is not None
-    text = re.sub(r"^    ", "", body[0], flags=re.M)
-    names = dict(vars(torch_stand_in)) | {"np": np} | known
-    exec(compile(text, str(path), "exec"), names)
-    return names[name]
-
-
 def released_code(folder: str) -> SimpleNamespace:
     """The released code in clones in this folder."""
     peers, written = Path(folder), list[Any]()
@@ -354,7 +331,7 @@ def released_code(folder: str) -> SimpleNamespace:
     for name, clone in (("qpic", "qpic"), ("cdn", "CDN"), ("gen_vlkt", "gen-vlkt")):
         path = peers / clone / "generate_vcoco_official.py"
         known = box | {"utils": logger, "vcoco_hoi_text_label": texts.vcoco_hoi_text_label}
-        generators[name] = class_text(path, "PostProcessHOI", known), class_text(path, "generate", known)
+        generators[name] = released_part(path, "PostProcessHOI", known), released_part(path, "generate", known)
     pocket = SimpleNamespace(ops=SimpleNamespace(
         relocate_to_cuda=lambda batch: batch, relocate_to_cpu=lambda output, **_: output
     ))  # fmt: skip
@@ -363,7 +340,7 @@ def released_code(folder: str) -> SimpleNamespace:
         "sio": SimpleNamespace(savemat=lambda _, cells: written.append(cells["all_boxes"])),
         "pickle": SimpleNamespace(dump=lambda people, *_: written.append(people)),
     }  # fmt: skip
-    known["CacheTemplate"] = class_text(peers / "upt/utils.py", "CacheTemplate", {})
+    known["CacheTemplate"] = released_part(peers / "upt/utils.py", "CacheTemplate", {})
     best = module_of(peers / "gen-vlkt/util/topk.py")
     vcoco = module_of(
         peers / "gen-vlkt/datasets/vcoco_eval.py", released.NO_OPENCV, ("from .vcoco_text_label import *", "#"),
@@ -371,15 +348,15 @@ def released_code(folder: str) -> SimpleNamespace:
     )  # fmt: skip
     return SimpleNamespace(
         classes=released.released_classes(folder),
-        qpic_post=class_text(peers / "qpic/models/hoi.py", "PostProcessHOI", box),
-        cdn_post=class_text(peers / "CDN/models/hoi.py", "PostProcessHOI", box),
-        gen_vlkt_post=class_text(peers / "gen-vlkt/models/gen_vlkt.py", "PostProcessHOITriplet", box),
+        qpic_post=released_part(peers / "qpic/models/hoi.py", "PostProcessHOI", box),
+        cdn_post=released_part(peers / "CDN/models/hoi.py", "PostProcessHOI", box),
+        gen_vlkt_post=released_part(peers / "gen-vlkt/models/gen_vlkt.py", "PostProcessHOITriplet", box),
         gen_vlkt_vcoco=vcoco.VCOCOEvaluator,
         generators=generators,
         written=written,
-        post={name: method_of(peers / name / f"{name}.py", "postprocessing", known) for name in ("upt", "pvic")},
+        post={name: released_part(peers / name / f"{name}.py", "postprocessing", known) for name in ("upt", "pvic")},
         caches={
-            (name, dataset): method_of(peers / name / "utils.py", f"cache_{dataset}", known)
+            (name, dataset): released_part(peers / name / "utils.py", f"cache_{dataset}", known)
             for name in ("upt", "pvic") for dataset in ("hico", "vcoco")
         },
     )  # fmt: skip

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from collections import defaultdict
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,8 +36,12 @@ class Tensor(released.Tensor):
     def unsqueeze(self, dim: int) -> Tensor:
         return tensor(np.expand_dims(self, dim))
 
-    def squeeze(self, dim: int) -> Tensor:  # type: ignore[override]
-        return tensor(np.squeeze(np.asarray(self), dim))
+    def squeeze(self, dim: int | None = None) -> Tensor:  # type: ignore[override]
+        axes = range(self.ndim) if dim is None else [dim]
+        return tensor(np.squeeze(np.asarray(self), tuple(axis for axis in axes if self.shape[axis] == 1)))
+
+    def numel(self) -> int:
+        return self.size
 
     def view(self, *shape: Any) -> Any:  # type: ignore[override]
         return self.reshape(*shape) if isinstance(shape[0], int | tuple) else super().view(*shape)
@@ -52,8 +59,9 @@ class Tensor(released.Tensor):
     def pow(self, exponent: float) -> Tensor:
         return tensor(np.asarray(self) ** exponent)
 
-    def argsort(self) -> Tensor:  # type: ignore[override]
-        return tensor(np.argsort(np.asarray(self), kind="stable"))
+    def argsort(self, *, descending: bool = False) -> Tensor:  # type: ignore[override]
+        array = np.asarray(self)
+        return tensor(np.argsort(-array if descending else array, kind="stable"))
 
     def unique(self, *, return_counts: bool = False) -> Any:
         values, counts = np.unique(np.asarray(self), return_counts=True)
@@ -63,8 +71,8 @@ class Tensor(released.Tensor):
         return self.astype(np.int64)
 
 
-def tensor(values: Any) -> Tensor:
-    return np.asarray(values).view(Tensor)
+def tensor(values: Any, dtype: Any = None) -> Tensor:
+    return np.asarray(values, dtype).view(Tensor)
 
 
 class Module:
@@ -97,6 +105,17 @@ torch = SimpleNamespace(
     nonzero=lambda mask: tensor(np.argwhere(mask)), sigmoid=lambda values: values.sigmoid(),
     min=lambda one, other: tensor(np.minimum(one, other)),
 )  # fmt: skip
+
+
+def released_part(path: Path, name: str, known: dict[str, Any]) -> Any:
+    """The class, function or method of this name in a released file, without its decorators and the file's imports; it
+    knows this module's names and those that are `known`."""
+    found = [node for node in ast.walk(ast.parse(path.read_text())) if getattr(node, "name", "") == name]
+    assert isinstance(found[0], ast.FunctionDef | ast.ClassDef)
+    found[0].decorator_list = []
+    names = globals() | {"defaultdict": defaultdict} | known
+    exec(compile(ast.Module([found[0]], []), str(path), "exec"), names)
+    return names[name]
 
 
 def box_cxcywh_to_xyxy(boxes: Tensor) -> Tensor:

@@ -184,9 +184,8 @@ def test_a_file_that_is_no_json_is_told_with_its_line(hoicli: Hoicli, tmp_path: 
 
 def test_files_that_do_not_go_together(hoicli: Hoicli, tmp_path: Path) -> None:
     first, second = (written(tmp_path / f"{name}.json", {"name": "mine", "like": "hico"}) for name in "ab")
-    result = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", f"{first},{second}")
-    assert (result.code, result.out) == (2, "")
-    assert "there is another protocol called mine" in result.err
+    said = refusal(hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", f"{first},{second}"), 2)
+    assert "there is another protocol called mine" in said
     third = written(tmp_path / "c.json", {"name": "theirs", "like": "vcoco-s1"})
     result = hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", f"{first},{third}")
     assert result.code == 1

@@ -178,9 +178,8 @@ def test_a_wrong_call(hoicli: Hoicli, options: tuple[str, ...], message: str) ->
 def test_a_training_set_without_triplets(hoicli: Hoicli, tmp_path: Path) -> None:
     files = written(tmp_path, train=[image("x")], gt=[image("a", (0, "on", 1))])
     options = ("--dataset", files["dataset"], "--gt", files["gt"], "--train", files["train"])
-    result = hoicli("recall", *options, FIXTURES / "graphs/predictions.jsonl")
-    assert (result.code, result.out) == (1, "")
-    assert result.err == f"{files['train']}: no triplets in it; give the ground truth of the training set\n"
+    said = refusal(hoicli("recall", *options, FIXTURES / "graphs/predictions.jsonl"))
+    assert said == f"{files['train']}: no triplets in it; give the ground truth of the training set"
 
 
 GOLDEN = json.loads((Path(__file__).parent / "recall_golden/released.json").read_text())

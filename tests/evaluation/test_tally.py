@@ -161,13 +161,10 @@ def test_the_grids_are_those_of_their_libraries() -> None:
     assert [i / 10 for i in range(11)] == list(GRID_TENTHS)
 
 
-@pytest.mark.parametrize(
-    ("found", "arange", "linspace", "tenths"),
-    [
-        (1, 2, 2, 2), (2, 3, 3, 3), (3, 3, 3, 4), (5, 6, 6, 6), (6, 6, 7, 7), (7, 7, 8, 8), (8, 9, 9, 9),
-        (10, 11, 11, 11),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("found", "arange", "linspace", "tenths"), [
+    (1, 2, 2, 2), (2, 3, 3, 3), (3, 3, 3, 4), (5, 6, 6, 6), (6, 6, 7, 7), (7, 7, 8, 8), (8, 9, 9, 9),
+    (10, 11, 11, 11),
+])  # fmt: skip
 def test_a_recall_of_exactly_so_many_tenths(found: int, arange: int, linspace: int, tenths: int) -> None:
     """With perfect precision the AP counts the grid points reached: 3/10, 6/10 and 7/10 are where grids differ."""
     ranks = list(range(1, found + 1))

@@ -205,14 +205,11 @@ HICO, V_COCO = PROTOCOLS["hico"], PROTOCOLS["vcoco-s1"]
 refused = partial(complaint, UsageError, parse_thresholds)
 
 
-@pytest.mark.parametrize(
-    ("texts", "values", "ranges"),
-    [
-        (["0.5,0.75"], (0.5, 0.75), ()), ([" 0.75 , 0.5", "0.75"], (0.75, 0.5), ()), (["1"], (1.0,), ()),
-        (["1e-9"], (1e-9,), ()), (["0.1:0.3:0.1"], (0.1, 0.2, 0.3), (("0.1:0.3:0.1", (0.1, 0.2, 0.3)),)),
-        (["0.50:0.70:.20", "0.6"], (0.5, 0.7, 0.6), (("0.5:0.7:0.2", (0.5, 0.7)),)), ([], (), ()),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("texts", "values", "ranges"), [
+    (["0.5,0.75"], (0.5, 0.75), ()), ([" 0.75 , 0.5", "0.75"], (0.75, 0.5), ()), (["1"], (1.0,), ()),
+    (["1e-9"], (1e-9,), ()), (["0.1:0.3:0.1"], (0.1, 0.2, 0.3), (("0.1:0.3:0.1", (0.1, 0.2, 0.3)),)),
+    (["0.50:0.70:.20", "0.6"], (0.5, 0.7, 0.6), (("0.5:0.7:0.2", (0.5, 0.7)),)), ([], (), ()),
+])  # fmt: skip
 def test_thresholds(texts: list[str], values: tuple[float, ...], ranges: tuple[Any, ...]) -> None:
     assert parse_thresholds(texts) == Thresholds(values, ranges)
 

@@ -60,17 +60,14 @@ def shell(script: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(["sh", "-c", script, "sh", *PYTHON], capture_output=True, cwd=ROOT, timeout=PATIENCE, **more)
 
 
-@pytest.mark.parametrize(
-    ("script", "code", "out", "err"),
-    [
-        ('"$@" vocab nothing 2>&-', 2, b"", b""),
-        ('"$@" validate - <&-', 1, b"", b"<stdin>: is closed; pipe something in, or name a file\n"),
-        ('"$@" vocab >&-', 1, b"", b"<stdout>: cannot be written (Bad file descriptor); make room, or write"),
-        ('"$@" vocab vcoco --list verbs 2>/dev/full | head -c 9', 0, b'{"id":0,"', b""),
-        ('"$@" eval - <&- >&- 2>&-', 1, b"", b""),
-        ('"$@" vocab swig | head -n 2 | wc -l', 0, b"2\n", b""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("script", "code", "out", "err"), [
+    ('"$@" vocab nothing 2>&-', 2, b"", b""),
+    ('"$@" validate - <&-', 1, b"", b"<stdin>: is closed; pipe something in, or name a file\n"),
+    ('"$@" vocab >&-', 1, b"", b"<stdout>: cannot be written (Bad file descriptor); make room, or write"),
+    ('"$@" vocab vcoco --list verbs 2>/dev/full | head -c 9', 0, b'{"id":0,"', b""),
+    ('"$@" eval - <&- >&- 2>&-', 1, b"", b""),
+    ('"$@" vocab swig | head -n 2 | wc -l', 0, b"2\n", b""),
+])  # fmt: skip
 def test_closed_and_full_standard_streams(script: str, code: int, out: bytes, err: bytes) -> None:
     done = shell(script)
     assert (done.returncode, done.stdout.strip(), done.stderr[: len(err)]) == (code, out.strip(), err)

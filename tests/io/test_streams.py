@@ -175,18 +175,15 @@ ZIP = b"PK\x03\x04" + bytes(26)
 
 
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize(
-    ("head", "kind"),
-    [
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "Git LFS"),
-        (b"\n<!DOCTYPE html><html><head><title>Virus scan warning</title>", "web page"),
-        (b"MATLAB 7.3 MAT-file", "MATLAB 7.3"), (b"\x89HDF\r\n\x1a\n", "HDF5"),
-        (ZIP + b"[Content_Types].xml", "Excel"), (ZIP + b"eval_results/data.pkl", "torch"),
-        (ZIP + b"results.json", "archive"), (b"results.json".ljust(257, b"\0") + b"ustar", "archive"),
-        (b"PAR1\x15\x04", "Parquet"), (b"SQLite format 3\0", "SQLite"), (b"RIFF\x10\0\0\0WEBP", "picture"),
-        (gzip.compress(b"{}", mtime=0), "twice"), (b"0 0.5 0.25 0.125 1.0\n1 0.5 0.5 0.1 0.1\n", "YOLO"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("head", "kind"), [
+    (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "Git LFS"),
+    (b"\n<!DOCTYPE html><html><head><title>Virus scan warning</title>", "web page"),
+    (b"MATLAB 7.3 MAT-file", "MATLAB 7.3"), (b"\x89HDF\r\n\x1a\n", "HDF5"),
+    (ZIP + b"[Content_Types].xml", "Excel"), (ZIP + b"eval_results/data.pkl", "torch"),
+    (ZIP + b"results.json", "archive"), (b"results.json".ljust(257, b"\0") + b"ustar", "archive"),
+    (b"PAR1\x15\x04", "Parquet"), (b"SQLite format 3\0", "SQLite"), (b"RIFF\x10\0\0\0WEBP", "picture"),
+    (gzip.compress(b"{}", mtime=0), "twice"), (b"0 0.5 0.25 0.125 1.0\n1 0.5 0.5 0.1 0.1\n", "YOLO"),
+])  # fmt: skip
 def test_what_nothing_reads_is_named(hoicli: Hoicli, tmp_path: Path, head: bytes, kind: str, packed: bool) -> None:
     path = saved(tmp_path / "file.jsonl", gzip.compress(head) if packed else head)
     if kind == "twice" and not packed:

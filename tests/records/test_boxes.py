@@ -120,7 +120,7 @@ def test_the_conventions(
 def test_boxes_whose_area_no_number_holds_overlap_nothing() -> None:
     huge, tiny = (np.array([[0.0, 0.0, side, side]]).T for side in (1e200, 1e-200))
     for options in ({"inclusive": False}, {"inclusive": True}, {"inclusive": False, "inclusive_overlap": True}):
-        assert iou(huge, huge, **options).tolist() == [0.0]
+        assert iou(huge, huge, **options).tolist() == iou(huge, tiny, **options).tolist() == [0.0]
     assert iou(tiny, tiny, inclusive=False).tolist() == [0.0]
 
 

@@ -239,35 +239,32 @@ def without_(*path: Any) -> dict[str, Any]:
     return record
 
 
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        (without_("hois", 0, "role", "instrument"), 'hois[0].role: "instrument" is no role of it; hit has instr, obj'),
-        (without_("hois", 2, "role", "obj"), 'hois[2].role: "obj" is no role of it; walk has none'),
-        (without_("hois", 0, "role", ["obj"]), 'hois[0].role: ["obj"] is no role of it; hit has instr, obj'),
-        (
-            without_("hois", 0, "role", None),
-            "hois[0].role: missing; say which role the object has (hit has instr, obj), or make it null for the action "
-            "alone",
-        ),
-        (without_("annotated", [True]), "annotated: 1 flags for 3 boxes; give one flag a box"),
-        (without_("annotated", [1, 0, 1]), "annotated: must be an array of true and false, one a box"),
-        (
-            without_("unstated", "score", "0"),
-            "unstated: must be an object with a score and an object box, as convert writes it",
-        ),
-        (
-            without_("left_out", 0, "role", "obj_"),
-            "left_out[0]: must say the subject, the verb and the role of a statement, as convert writes it",
-        ),
-        (without_("labels", 0, 3), "labels[0]: 3 is no name; labels are strings"),
-        (without_("hois", 1, "object", 3), "hois[1].object: index 3, but the line has 3 boxes; indices are 0-based"),
-        (
-            without_("hois", 1, "subject", None),
-            "hois[1].subject: null is no index; it must be the integer index of a box",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("record", "message"), [
+    (without_("hois", 0, "role", "instrument"), 'hois[0].role: "instrument" is no role of it; hit has instr, obj'),
+    (without_("hois", 2, "role", "obj"), 'hois[2].role: "obj" is no role of it; walk has none'),
+    (without_("hois", 0, "role", ["obj"]), 'hois[0].role: ["obj"] is no role of it; hit has instr, obj'),
+    (
+        without_("hois", 0, "role", None),
+        "hois[0].role: missing; say which role the object has (hit has instr, obj), or make it null for the action "
+        "alone",
+    ),
+    (without_("annotated", [True]), "annotated: 1 flags for 3 boxes; give one flag a box"),
+    (without_("annotated", [1, 0, 1]), "annotated: must be an array of true and false, one a box"),
+    (
+        without_("unstated", "score", "0"),
+        "unstated: must be an object with a score and an object box, as convert writes it",
+    ),
+    (
+        without_("left_out", 0, "role", "obj_"),
+        "left_out[0]: must say the subject, the verb and the role of a statement, as convert writes it",
+    ),
+    (without_("labels", 0, 3), "labels[0]: 3 is no name; labels are strings"),
+    (without_("hois", 1, "object", 3), "hois[1].object: index 3, but the line has 3 boxes; indices are 0-based"),
+    (
+        without_("hois", 1, "subject", None),
+        "hois[1].subject: null is no index; it must be the integer index of a box",
+    ),
+])  # fmt: skip
 def test_messages_about_roles(record: Any, message: str) -> None:
     assert first_error(record, vocabulary=VCOCO) == f"p.jsonl:1: {message}"
 
@@ -381,19 +378,16 @@ def test_a_foreign_file_with_a_key_twice(hoicli: Hoicli, tmp_path: Path, text: b
     assert (result.code, words in result.err) == (1, True)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "call"),
-    [
-        ("own.json", '{"name": "own", "name": "x", "verbs": ["a"], "objects": ["b"]}', ["vocab"]),
-        ("own.json", '{"iou": 0.5, "iou": 0.6}', ["eval", "--gt", "gt.jsonl", "gt.jsonl", "--protocol"]),
-        ("own.json", '{"name": "r", "name": "s"}', ["corrupt", "--images", ".", "-o", "out", "--recipe"]),
-        (
-            "sim.jsonl",
-            '{"pos": "n", "a": "cat.n.01", "b": "dog.n.01", "similarity": 0.5, "similarity": 0.7}',
-            ["shoe-sim", "--merge", "mean"],
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "text", "call"), [
+    ("own.json", '{"name": "own", "name": "x", "verbs": ["a"], "objects": ["b"]}', ["vocab"]),
+    ("own.json", '{"iou": 0.5, "iou": 0.6}', ["eval", "--gt", "gt.jsonl", "gt.jsonl", "--protocol"]),
+    ("own.json", '{"name": "r", "name": "s"}', ["corrupt", "--images", ".", "-o", "out", "--recipe"]),
+    (
+        "sim.jsonl",
+        '{"pos": "n", "a": "cat.n.01", "b": "dog.n.01", "similarity": 0.5, "similarity": 0.7}',
+        ["shoe-sim", "--merge", "mean"],
+    ),
+])  # fmt: skip
 def test_small_files_with_a_key_twice(
     hoicli: Hoicli, tmp_path: Path, monkeypatch: MonkeyPatch, name: str, text: str, call: list[str]
 ) -> None:

@@ -168,20 +168,17 @@ def test_an_image_tells_the_size_that_a_record_lacks(hoicli: Hoicli, tmp_path: P
     assert (masked["width"], masked["height"]) == (320, 240)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"file_name": "../scene_01.png"}, "file_name: '../scene_01.png' leads out of the folder;"),
-        ({"file_name": "..\\x.png"}, "file_name: '..\\\\x.png' leads out of the folder;"),
-        ({"file_name": "none.png"}, "file_name: no such file: 'IMAGES/none.png'; is --images right?"),
-        ({"file_name": "text.png"}, "file_name: 'text.png' is no image that can be read"),
-        ({"width": 321}, "width: the record says 321 x 240, the file has 320 x 240 pixels; give the right image or"),
-        ({"boxes": [[0, 0, 1e300, 1]] * 3}, "boxes[0]: is no place in an image"),
-        ({"boxes": [[0, 0, 1]] * 3}, "boxes[0]: [0, 0, 1] is no box;"),
-        ({"segmentations": ["x", None, None]}, "segmentations[0]: no polygons; give COCO's, or null"),
-        ({"segmentations": [[[1, 2, 3, 4, 5, 1e300]], None, None]}, "segmentations[0]: a polygon is [x1, y1,"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "message"), [
+    ({"file_name": "../scene_01.png"}, "file_name: '../scene_01.png' leads out of the folder;"),
+    ({"file_name": "..\\x.png"}, "file_name: '..\\\\x.png' leads out of the folder;"),
+    ({"file_name": "none.png"}, "file_name: no such file: 'IMAGES/none.png'; is --images right?"),
+    ({"file_name": "text.png"}, "file_name: 'text.png' is no image that can be read"),
+    ({"width": 321}, "width: the record says 321 x 240, the file has 320 x 240 pixels; give the right image or"),
+    ({"boxes": [[0, 0, 1e300, 1]] * 3}, "boxes[0]: is no place in an image"),
+    ({"boxes": [[0, 0, 1]] * 3}, "boxes[0]: [0, 0, 1] is no box;"),
+    ({"segmentations": ["x", None, None]}, "segmentations[0]: no polygons; give COCO's, or null"),
+    ({"segmentations": [[[1, 2, 3, 4, 5, 1e300]], None, None]}, "segmentations[0]: a polygon is [x1, y1,"),
+])  # fmt: skip
 def test_a_bad_record_is_one_clear_line(
     hoicli: Hoicli, tmp_path: Path, out: Path, change: Record, message: str
 ) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from hoicli.shoe.client import IN_ITS_PLACE, WITHHELD, Endpoint
 from tests.support.llm_stub import Response, said, serving
-from tests.support.project import Hoicli, MonkeyPatch, saved
+from tests.support.project import Hoicli, MonkeyPatch, refusal, saved
 
 KEY = "sk-Proj/4f9a+Zq2=LmX7c0"
 URL = "http://127.0.0.1:9/v1"
@@ -154,10 +154,9 @@ def test_secrets_in_the_url_are_refused_and_not_quoted(hoicli: Hoicli, pairs: Pa
     with serving() as stub:
         url = "http://" + secret.format(host=stub.url.removeprefix("http://").removesuffix("/v1"))
         for more in ((), ("--dry-run",)):
-            result = hoicli(*ask(url, pairs, *more))
-            assert (result.code, result.out) == (2, "")
-            assert "hoicli: --base-url: holds a user, a query or a fragment, which is not shown here" in result.err
-            assert "hunter2" not in result.err
+            said = refusal(hoicli(*ask(url, pairs, *more)), 2)
+            assert "hoicli: --base-url: holds a user, a query or a fragment, which is not shown here" in said
+            assert "hunter2" not in said
         assert stub.requests == []
 
 
@@ -210,9 +209,8 @@ def test_the_cache_is_never_replaced(hoicli: Hoicli, tmp_path: Path, pairs: Path
             ("new.jsonl", "dangling.jsonl"),
         ):
             for more in (("--model", "other"), ("--dry-run",)):
-                result = hoicli(*ask(stub.url, pairs, "--cache", cache, "-o", output, *more))
-                assert (result.code, result.out) == (2, "")
-                assert result.err == f"hoicli: --cache {cache}: is the output of -o already; give another file\n"
+                said = refusal(hoicli(*ask(stub.url, pairs, "--cache", cache, "-o", output, *more)), 2)
+                assert said == f"hoicli: --cache {cache}: is the output of -o already; give another file"
         assert stub.requests == []
         assert Path("paid.jsonl").read_bytes() == paid
         assert not Path("new.jsonl").exists()

@@ -42,16 +42,13 @@ def expected(*models: str) -> list[dict[str, int]]:
     return [{model: rate(model, question.a, question.b) for model in models} for question in QUESTIONS]
 
 
-@pytest.mark.parametrize(
-    ("text", "rating"),
-    [
-        ('{"rating": 3}', 3), ("{'rating': '4'}", 4), ('{"rating": 2.0}', 2),
-        ('```json\n{"rating": 0, "why": "no"}\n```', 0), ('<think>{"rating": 4}? No.</think>\n{"rating": 1}', 1),
-        ('{"rating": 1} or rather {"rating": 1}', 1), (" 3\n", 3), ('{"rating": 1} or rather {"rating": 2}', None),
-        ('<think>maybe {"rating": 1}', None), ('{"rating": 5}', None), ('{"rating": 2.5}', None), ("3 of 4", None),
-        ("", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "rating"), [
+    ('{"rating": 3}', 3), ("{'rating': '4'}", 4), ('{"rating": 2.0}', 2),
+    ('```json\n{"rating": 0, "why": "no"}\n```', 0), ('<think>{"rating": 4}? No.</think>\n{"rating": 1}', 1),
+    ('{"rating": 1} or rather {"rating": 1}', 1), (" 3\n", 3), ('{"rating": 1} or rather {"rating": 2}', None),
+    ('<think>maybe {"rating": 1}', None), ('{"rating": 5}', None), ('{"rating": 2.5}', None), ("3 of 4", None),
+    ("", None),
+])  # fmt: skip
 def test_what_counts_as_a_rating(text: str, rating: int | None) -> None:
     assert parse_rating(text) == rating
 
@@ -243,14 +240,11 @@ def test_answers_without_measure_are_refused(cache: AnswerCache) -> None:
         assert sum(stub.asked.values()) == 2
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "file:///etc/passwd", "localhost:8000", "http://", "ftp://host/v1", "http://host:0/v1", "http://host:65536/v1",
-        "http://a..b/v1", f"http://{'a' * 64}.b/v1", "http://%00/v1", "http://[::1/v1", "http://h\u00f6st/v1",
-        "http://a b/v1", "http://host:x/v1", "http://:80/v1",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("url", [
+    "file:///etc/passwd", "localhost:8000", "http://", "ftp://host/v1", "http://host:0/v1", "http://host:65536/v1",
+    "http://a..b/v1", f"http://{'a' * 64}.b/v1", "http://%00/v1", "http://[::1/v1", "http://h\u00f6st/v1",
+    "http://a b/v1", "http://host:x/v1", "http://:80/v1",
+])  # fmt: skip
 def test_only_http(url: str) -> None:
     with pytest.raises(UsageError, match="--base-url"):
         Endpoint(url)

@@ -84,15 +84,12 @@ def test_the_most_similar_class_is_the_first_of_equals() -> None:
     assert found == [("fly", "kite", 1), ("pet", "giraffe", 1), ("wash", "giraffe", 1)]
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({}, 0.5 * 0.4 + 0.5 * 0.9), ({"verb_weight": 0.8}, 0.8 * 0.4 + 0.2 * 0.9), ({"verb_weight": 1.0}, 0.4),
-        ({"combine": "geometric"}, (0.4 * 0.9) ** 0.5),
-        ({"combine": "geometric", "verb_weight": 0.25}, 0.4**0.25 * 0.9**0.75),
-        ({"combine": "geometric", "verb_weight": 0.0}, 0.9), ({"combine": "min"}, 0.4),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "expected"), [
+    ({}, 0.5 * 0.4 + 0.5 * 0.9), ({"verb_weight": 0.8}, 0.8 * 0.4 + 0.2 * 0.9), ({"verb_weight": 1.0}, 0.4),
+    ({"combine": "geometric"}, (0.4 * 0.9) ** 0.5),
+    ({"combine": "geometric", "verb_weight": 0.25}, 0.4**0.25 * 0.9**0.75),
+    ({"combine": "geometric", "verb_weight": 0.0}, 0.9), ({"combine": "min"}, 0.4),
+])  # fmt: skip
 def test_how_verb_and_object_combine(options: dict[str, Any], expected: float) -> None:
     similar = {("pet.v.01", "stroke.v.01"): 0.4, ("giraffe.n.01", "calf.n.01"): 0.9}
     shoe = shoe_of([image(("pet", "giraffe"))], [image(("stroke", "calf", 0.9))], similar, **options)

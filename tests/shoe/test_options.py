@@ -204,38 +204,35 @@ def drawn(*left: float) -> Record:
 CUP, CUPS = [1000.0, 0.0, 1040.0, 40.0], ["person", "cup"]
 
 
-@pytest.mark.parametrize(
-    ("record", "single"),
-    [
-        (image(("pet", "giraffe"), ("wash", "giraffe")), True),  # two classes on one pair, each with boxes of its own
-        (image(("pet", "giraffe"), ("pet", "Giraffe ")), True),
-        (image(("pet", "giraffe"), ("pet", "zebra")), False),  # one box, two things
-        (image(("pet", "giraffe"), ("pet", "giraffe", None, [200, 0, 210, 10])), False),
-        (image(), False),
-        (image(("wash", None)), True),
-        (image(("wash", None), ("wash", "giraffe")), False),
-        # The person drawn twice, 11 and 12 apart: 89 / 111 and 88 / 112
-        (pairs_of((0, 2), (1, 2), boxes=[shifted(0), shifted(11), CUP], labels=["person", *CUPS]), True),
-        (pairs_of((0, 2), (1, 2), boxes=[shifted(0), shifted(12), CUP], labels=["person", *CUPS]), False),
-        # An IoU of 4 / 5 is not above 0.8: the second lies within the first
-        (pairs_of((0, 2), (1, 2), boxes=[[0, 0, 50, 10], [0, 0, 40, 10], CUP], labels=["person", *CUPS]), False),
-        # People and things drawn anew for each of three interactions
-        (
-            pairs_of((0, 3), (1, 4), (2, 5), boxes=[*map(shifted, (0, 1, 2, 300, 301, 302))],
-                     labels=["person"] * 3 + ["cup"] * 3),
-            True,
-        ),
-        # A chain: the ends are 20 apart (80 / 120), and the one between joins them, whatever comes first
-        (drawn(0, 10, 20), True),
-        (drawn(0, 20, 10), True),
-        ({**drawn(0, 20, 10), "hois": drawn(0, 20, 10)["hois"][:2]}, False),  # the one between is in no pair
-        (drawn(*(10 * (at * 17 % 41) for at in range(41))), True),
-        # Another label joins nothing; two people who hug, each other's object, are two pairs
-        (pairs_of((0, 2), (1, 2), boxes=[shifted(0), shifted(0), CUP], labels=["person", "Person ", "cup"]), True),
-        (pairs_of((0, 2), (1, 2), boxes=[shifted(0), shifted(0), CUP], labels=["man", "person", "cup"]), False),
-        (pairs_of((0, 1), (1, 0), boxes=[shifted(0), shifted(60)], labels=["person", "person"]), False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("record", "single"), [
+    (image(("pet", "giraffe"), ("wash", "giraffe")), True),  # two classes on one pair, each with boxes of its own
+    (image(("pet", "giraffe"), ("pet", "Giraffe ")), True),
+    (image(("pet", "giraffe"), ("pet", "zebra")), False),  # one box, two things
+    (image(("pet", "giraffe"), ("pet", "giraffe", None, [200, 0, 210, 10])), False),
+    (image(), False),
+    (image(("wash", None)), True),
+    (image(("wash", None), ("wash", "giraffe")), False),
+    # The person drawn twice, 11 and 12 apart: 89 / 111 and 88 / 112
+    (pairs_of((0, 2), (1, 2), boxes=[shifted(0), shifted(11), CUP], labels=["person", *CUPS]), True),
+    (pairs_of((0, 2), (1, 2), boxes=[shifted(0), shifted(12), CUP], labels=["person", *CUPS]), False),
+    # An IoU of 4 / 5 is not above 0.8: the second lies within the first
+    (pairs_of((0, 2), (1, 2), boxes=[[0, 0, 50, 10], [0, 0, 40, 10], CUP], labels=["person", *CUPS]), False),
+    # People and things drawn anew for each of three interactions
+    (
+        pairs_of((0, 3), (1, 4), (2, 5), boxes=[*map(shifted, (0, 1, 2, 300, 301, 302))],
+                 labels=["person"] * 3 + ["cup"] * 3),
+        True,
+    ),
+    # A chain: the ends are 20 apart (80 / 120), and the one between joins them, whatever comes first
+    (drawn(0, 10, 20), True),
+    (drawn(0, 20, 10), True),
+    ({**drawn(0, 20, 10), "hois": drawn(0, 20, 10)["hois"][:2]}, False),  # the one between is in no pair
+    (drawn(*(10 * (at * 17 % 41) for at in range(41))), True),
+    # Another label joins nothing; two people who hug, each other's object, are two pairs
+    (pairs_of((0, 2), (1, 2), boxes=[shifted(0), shifted(0), CUP], labels=["person", "Person ", "cup"]), True),
+    (pairs_of((0, 2), (1, 2), boxes=[shifted(0), shifted(0), CUP], labels=["man", "person", "cup"]), False),
+    (pairs_of((0, 1), (1, 0), boxes=[shifted(0), shifted(60)], labels=["person", "person"]), False),
+])  # fmt: skip
 def test_one_human_object_pair(record: Record, single: bool) -> None:
     other = image(("pet", "giraffe"), image_id="other")
     assert single_pair_images(read([record, other])).tolist() == [single, True]

@@ -29,62 +29,56 @@ def chosen(choice: Choice) -> str:
     return letters + "".join(f"+{other}" for other in choice.others)
 
 
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        # letters alone
-        ("A, C", "AC"), ("A,C.", "AC"), ("a, c", "AC"), ("(A) and (C)", "AC"), ("A", "A"), ("A.", "A"), ("BD", "BD"),
-        ("[A, B]", "AB"), ("**A**, **D**", "AD"), ("A, B and C", "ABC"), ("A\nC\n", "AC"), ("(A, B)", "AB"),
-        ("- A\n- C", "AC"), ("A,A,B", "AB"), ("C, A", "AC"), ("A, B, C, D", "ABCD"),
-        # none of them
-        ("none", ""), ("None of the above.", ""), ("none of the options", ""), ("[]", ""), ("N/A", ""),
-        # JSON
-        ('["A","C"]', "AC"), ('{"answer": ["A", "D"]}', "AD"), ('{"answer": "A, D"}', "AD"), ('{"answer": []}', ""),
-        ('{"reasoning": "B is not shown.", "answer": "A"}', "A"),
-        ('```json\n["B"]\n```', "B"), ('```\nA, B\n```', "AB"), ('<think>C</think>```json\n{"answer": "B"}\n```', "B"),
-        (["A", "D"], "AD"), ([OPTIONS[1], OPTIONS[0].upper(), OPTIONS[2].replace("_", " ")], "ABC"), ([], ""),
-        ({"choices": ["B"]}, "B"), ({"answer": "None"}, ""), (["None", "B"], "B"),
-        # the words of options
-        ("ride an elephant, watch a/an elephant", "AB"), ("Feed the elephant", "D"), ("feed elephant", "D"),
-        ("no interaction with the elephant", "C"), ("A) ride an elephant and C) no_interaction with elephant", "AC"),
-        ("A: ride an elephant\nD: feed an elephant", "AD"), ("A. ride elephant", "A"),
-        # a marked conclusion
-        ("The man rides; B looks wrong.\nAnswer: A, C", "AC"), ("Final answer: (A)", "A"), ("**Answer:** A", "A"),
-        (f"{RESTATED}Answer: A", "A"), ("Not B. \\boxed{A,B}", "AB"), ("so $\\boxed{A}$.", "A"), ("Answer: none", ""),
-        ("Reasoning: D?\n<answer>B</answer>", "B"), ("<answer>A</answer>\n<answer>A</answer>", "A"),
-        ("<think>Perhaps B or C.</think>\nA", "A"),
-        # typographic signs
-        ("\u201cA\u201d", "A"), ("A)\u00a0ride an elephant", "A"), ("\u2018Feed the\u00a0elephant\u2019", "D"),
-        ("\uff21, \uff22", "AB"),
-        # not offered
-        ("E", "+E"), ("A, E", "A+E"), (["A", "swim"], "A+swim"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("answer", "expected"), [
+    # letters alone
+    ("A, C", "AC"), ("A,C.", "AC"), ("a, c", "AC"), ("(A) and (C)", "AC"), ("A", "A"), ("A.", "A"), ("BD", "BD"),
+    ("[A, B]", "AB"), ("**A**, **D**", "AD"), ("A, B and C", "ABC"), ("A\nC\n", "AC"), ("(A, B)", "AB"),
+    ("- A\n- C", "AC"), ("A,A,B", "AB"), ("C, A", "AC"), ("A, B, C, D", "ABCD"),
+    # none of them
+    ("none", ""), ("None of the above.", ""), ("none of the options", ""), ("[]", ""), ("N/A", ""),
+    # JSON
+    ('["A","C"]', "AC"), ('{"answer": ["A", "D"]}', "AD"), ('{"answer": "A, D"}', "AD"), ('{"answer": []}', ""),
+    ('{"reasoning": "B is not shown.", "answer": "A"}', "A"),
+    ('```json\n["B"]\n```', "B"), ('```\nA, B\n```', "AB"), ('<think>C</think>```json\n{"answer": "B"}\n```', "B"),
+    (["A", "D"], "AD"), ([OPTIONS[1], OPTIONS[0].upper(), OPTIONS[2].replace("_", " ")], "ABC"), ([], ""),
+    ({"choices": ["B"]}, "B"), ({"answer": "None"}, ""), (["None", "B"], "B"),
+    # the words of options
+    ("ride an elephant, watch a/an elephant", "AB"), ("Feed the elephant", "D"), ("feed elephant", "D"),
+    ("no interaction with the elephant", "C"), ("A) ride an elephant and C) no_interaction with elephant", "AC"),
+    ("A: ride an elephant\nD: feed an elephant", "AD"), ("A. ride elephant", "A"),
+    # a marked conclusion
+    ("The man rides; B looks wrong.\nAnswer: A, C", "AC"), ("Final answer: (A)", "A"), ("**Answer:** A", "A"),
+    (f"{RESTATED}Answer: A", "A"), ("Not B. \\boxed{A,B}", "AB"), ("so $\\boxed{A}$.", "A"), ("Answer: none", ""),
+    ("Reasoning: D?\n<answer>B</answer>", "B"), ("<answer>A</answer>\n<answer>A</answer>", "A"),
+    ("<think>Perhaps B or C.</think>\nA", "A"),
+    # typographic signs
+    ("\u201cA\u201d", "A"), ("A)\u00a0ride an elephant", "A"), ("\u2018Feed the\u00a0elephant\u2019", "D"),
+    ("\uff21, \uff22", "AB"),
+    # not offered
+    ("E", "+E"), ("A, E", "A+E"), (["A", "swim"], "A+swim"),
+])  # fmt: skip
 def test_what_is_chosen(answer: Any, expected: str) -> None:
     assert chosen(Reader(LABELS, OPTIONS).read(answer)) == expected
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        # what a reader of prose once read, some of it as its opposite
-        "A (80%), B (20%)", "A=1, B=0, C=0, D=0", "A ✓, B ✗", "✅ A\n❌ B", "A: Y, B: N", "A: 1, B: 0", "A to C", "A-C",
-        "I choose none, although A is close", f"{RESTATED}I choose A.", RESTATED,
-        "Options B, C, D can be excluded, leaving A", "Present: A. Absent: B, C, D.", "none of A, B, C, D", "A, none",
-        "Answer: B. Actually, wait, A.", "Answer: A\nAnswer: B", "**Answer:** A, C\nExplanation: B is not shown.",
-        "Hold a horse? No. Ride a horse? Yes.", "Ride an elephant? No.", "not A", "A or B", "A/B", "maybe D",
-        "The person is riding, so A and B are right.", "The answer is A.", "A and D; B is not shown.",
-        "A) watch an elephant", "Option A. They feed an elephant.", "No interaction", "All of the above",
-        "<answer>A</answer>\n<answer>B</answer>", "<answer>A</answer> Or rather B.", "<answer>not A</answer>",
-        "| option | present |\n|---|---|\n| A | no |", "A" * 9, "A, " * LONGEST,
-        # JSON of another shape
-        {"A": "yes", "B": "no"}, {"answer": "A", "present": False}, {"answer": {"A": True}}, [["A"]], {"a": 1},
-        {"answer": "A", "choice": "B"}, {"rejected": ["A"]}, {"answer": "A", "rejected": ["B"]}, '{"answer": NaN}',
-        '{"answer": "A", "answer": "B"}', '{"A": 1, "B": 0}', [{"A": 1}], [True], True, None,
-        # no answer
-        "", "I cannot help with that.", "A man on an elephant.", "1, 2", "riding", "<think>no end, B",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("answer", [
+    # what a reader of prose once read, some of it as its opposite
+    "A (80%), B (20%)", "A=1, B=0, C=0, D=0", "A ✓, B ✗", "✅ A\n❌ B", "A: Y, B: N", "A: 1, B: 0", "A to C", "A-C",
+    "I choose none, although A is close", f"{RESTATED}I choose A.", RESTATED,
+    "Options B, C, D can be excluded, leaving A", "Present: A. Absent: B, C, D.", "none of A, B, C, D", "A, none",
+    "Answer: B. Actually, wait, A.", "Answer: A\nAnswer: B", "**Answer:** A, C\nExplanation: B is not shown.",
+    "Hold a horse? No. Ride a horse? Yes.", "Ride an elephant? No.", "not A", "A or B", "A/B", "maybe D",
+    "The person is riding, so A and B are right.", "The answer is A.", "A and D; B is not shown.",
+    "A) watch an elephant", "Option A. They feed an elephant.", "No interaction", "All of the above",
+    "<answer>A</answer>\n<answer>B</answer>", "<answer>A</answer> Or rather B.", "<answer>not A</answer>",
+    "| option | present |\n|---|---|\n| A | no |", "A" * 9, "A, " * LONGEST,
+    # JSON of another shape
+    {"A": "yes", "B": "no"}, {"answer": "A", "present": False}, {"answer": {"A": True}}, [["A"]], {"a": 1},
+    {"answer": "A", "choice": "B"}, {"rejected": ["A"]}, {"answer": "A", "rejected": ["B"]}, '{"answer": NaN}',
+    '{"answer": "A", "answer": "B"}', '{"A": 1, "B": 0}', [{"A": 1}], [True], True, None,
+    # no answer
+    "", "I cannot help with that.", "A man on an elephant.", "1, 2", "riding", "<think>no end, B",
+])  # fmt: skip
 def test_what_is_refused(answer: Any) -> None:
     with pytest.raises(RefusedError):
         Reader(LABELS, OPTIONS).read(answer)

@@ -77,13 +77,10 @@ def test_the_zero_shot_splits() -> None:
     assert HICO.unseen["unseen_verb"] == {n for n, (verb, _) in enumerate(HICO.interactions) if verb in verbs}
 
 
-@pytest.mark.parametrize(
-    ("name", "split"),
-    [
-        ("RF-UC", "rare_first"), ("nf-uc", "non_rare_first"), ("UO", "unseen_object"), ("uv", "unseen_verb"),
-        ("uc3", "uc3"), ("rare-first", "rare_first"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "split"), [
+    ("RF-UC", "rare_first"), ("nf-uc", "non_rare_first"), ("UO", "unseen_object"), ("uv", "unseen_verb"),
+    ("uc3", "uc3"), ("rare-first", "rare_first"),
+])  # fmt: skip
 def test_splits_go_by_the_papers_names_too(name: str, split: str) -> None:
     assert HICO.split(name) == split
 

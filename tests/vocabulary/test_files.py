@@ -201,18 +201,15 @@ def test_a_missing_field(tmp_path: Path, field: str) -> None:
         load(path)
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "is empty"), (b"{", "not JSON"), (b"[" * 1_000_000, "not JSON"),
-        (b'{"a":' * 1_000_000 + b"1" + b"}" * 1_000_000, "not JSON"),
-        (b"[1]", "[1] is no object with the fields of a dataset"), (b"null", "null is no object"),
-        (b"\xff\xfe\x00", "begins as UTF-16 does, but some of it is not"), (b"\x1f\x8bdamaged", "damaged gzip data"),
-        (b'{"image_id":"a","boxes":[],"labels":[],"hois":[]}', "a record, not a dataset"),
-        (b'{"image_id":"a","boxes":[]}\n{"image_id":"b","boxes":[]}\n', "these are records, not a dataset"),
-        (b" " * (1 << 26) + b"  {}", "more than 64 MiB"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "message"), [
+    (b"", "is empty"), (b"{", "not JSON"), (b"[" * 1_000_000, "not JSON"),
+    (b'{"a":' * 1_000_000 + b"1" + b"}" * 1_000_000, "not JSON"),
+    (b"[1]", "[1] is no object with the fields of a dataset"), (b"null", "null is no object"),
+    (b"\xff\xfe\x00", "begins as UTF-16 does, but some of it is not"), (b"\x1f\x8bdamaged", "damaged gzip data"),
+    (b'{"image_id":"a","boxes":[],"labels":[],"hois":[]}', "a record, not a dataset"),
+    (b'{"image_id":"a","boxes":[]}\n{"image_id":"b","boxes":[]}\n', "these are records, not a dataset"),
+    (b" " * (1 << 26) + b"  {}", "more than 64 MiB"),
+])  # fmt: skip
 def test_what_is_no_dataset(tmp_path: Path, data: bytes, message: str) -> None:
     path = saved(tmp_path / "bad.json", data)
     said = complaint(DataError, load, str(path))

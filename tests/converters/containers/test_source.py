@@ -122,15 +122,12 @@ def test_items_of_a_list_agrees_with_repr(items: list[Any]) -> None:
     assert [*items_of(text.encode(), len("{'preds': ["), literal)] == items
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        (b'[{"a": 1}, {"a": 2}', "breaks off"), (b'[{"a": 1}, {"a": 2', "breaks off"),
-        (b'[{"a": 1},]', "breaks off"), (b'[{"a": 1},, {"a": 2}]', "breaks off"),
-        (b'[{"a": 1} {"a": 2}]', "neither a comma"), (b'[{"a": 1}][{"a": 2}]', "something follows"),
-        (b"[", "breaks off"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "problem"), [
+    (b'[{"a": 1}, {"a": 2}', "breaks off"), (b'[{"a": 1}, {"a": 2', "breaks off"),
+    (b'[{"a": 1},]', "breaks off"), (b'[{"a": 1},, {"a": 2}]', "breaks off"),
+    (b'[{"a": 1} {"a": 2}]', "neither a comma"), (b'[{"a": 1}][{"a": 2}]', "something follows"),
+    (b"[", "breaks off"),
+])  # fmt: skip
 def test_items_of_a_list_says_what_is_wrong(text: bytes, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         list(items_of(text, 1, json.loads, to_end=True))

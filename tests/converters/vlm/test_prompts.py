@@ -36,27 +36,24 @@ def close(found: set[tuple[Any, ...]], expected: set[tuple[Any, ...]], within: f
     return len(found) == len(expected) and all(any(alike(one, other) for other in expected) for one in found)
 
 
-@pytest.mark.parametrize(
-    ("coords", "write", "within"),
-    [
-        ("pixels", lambda box, _, __: box, 0),
-        ("1000", lambda box, w, h: [round(1000 * v / side) for v, side in zip(box, (w, h, w, h), strict=True)], 0.33),
-        ("1000-yx", lambda box, w, h: [round(1000 * box[at] / (h, w)[at % 2 == 0]) for at in (1, 0, 3, 2)], 0.33),
-        ("relative", lambda box, w, h: [v / side for v, side in zip(box, (w, h, w, h), strict=True)], 1e-9),
-        (
-            "resized:100x50",
-            lambda box, w, h: [v * n / s for v, n, s in zip(box, (100, 50) * 2, (w, h) * 2, strict=True)],
-            1e-9,
-        ),
-        (
-            "qwen2.5:3136-100352",
-            lambda box, w, h: [
-                v * n / s for v, n, s in zip(box, resized_by_qwen(w, h, 3136, 100352) * 2, (w, h) * 2, strict=True)
-            ],
-            1e-9,
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("coords", "write", "within"), [
+    ("pixels", lambda box, _, __: box, 0),
+    ("1000", lambda box, w, h: [round(1000 * v / side) for v, side in zip(box, (w, h, w, h), strict=True)], 0.33),
+    ("1000-yx", lambda box, w, h: [round(1000 * box[at] / (h, w)[at % 2 == 0]) for at in (1, 0, 3, 2)], 0.33),
+    ("relative", lambda box, w, h: [v / side for v, side in zip(box, (w, h, w, h), strict=True)], 1e-9),
+    (
+        "resized:100x50",
+        lambda box, w, h: [v * n / s for v, n, s in zip(box, (100, 50) * 2, (w, h) * 2, strict=True)],
+        1e-9,
+    ),
+    (
+        "qwen2.5:3136-100352",
+        lambda box, w, h: [
+            v * n / s for v, n, s in zip(box, resized_by_qwen(w, h, 3136, 100352) * 2, (w, h) * 2, strict=True)
+        ],
+        1e-9,
+    ),
+])  # fmt: skip
 def test_a_model_that_knows_the_truth_gets_it_back(
     hoicli: Hoicli, tmp_path: Path, coords: str, write: Any, within: float
 ) -> None:
