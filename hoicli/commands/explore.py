@@ -66,9 +66,9 @@ def explore(
     from hoicli.evaluation.selection import choose_protocols, diagnosed_protocol
     from hoicli.evaluation.slices import CLASSES, parse_slices
     from hoicli.evaluation.views import slice_applies
+    from hoicli.explorer.content import page_server, write_page
     from hoicli.explorer.folder import is_file
     from hoicli.explorer.measurements import PageRequest, measure
-    from hoicli.explorer.page_making import page_server, write_page
     from hoicli.interface.inputs import Inputs, require_truth
     from hoicli.resampling.draws import Resampling
 

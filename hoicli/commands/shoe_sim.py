@@ -101,7 +101,7 @@ def shoe_sim(
         has_other_inputs = any(option is not None for option in (gt, pairs, dataset, check))
         if has_other_inputs or model_options or backend not in (None, "table"):
             raise UsageError(f"{arg('merge')} joins tables: give it the tables alone")
-        from hoicli.shoe.similarity_table import merged_rows
+        from hoicli.shoe.table_joining import merged_rows
 
         tables = lines(predictions, "predictions", "tables", "tables")
         return Records(policy.report_at_end(merged_rows(tables, merge or "mean", policy), some_left=True))

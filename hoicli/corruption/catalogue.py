@@ -81,17 +81,13 @@ Level = tuple[Any, ...]
 Levels = tuple[Level, ...]
 
 
-def _draw_nothing(_rng: np.random.Generator, _shape: Shape, _levels: Levels) -> None:
-    """Return None: the `draw` of a corruption without anything random."""
-
-
 @dataclass(frozen=True)
 class Effect:
     """What a corruption does, as four functions. `drawn` is what `draw` returned for the image, `shape` is (height,
     width, channels), and `constants` are those of one severity, in the order of `Corruption.constants`.
 
-    draw(rng, shape, levels): returns the random part, which all severities of an image share; levels: the constants of
-    all severities.
+    draw(rng, shape, levels): returns the random part, which all severities of an image share, None if nothing is
+    random; levels: the constants of all severities.
     apply(image, drawn, *constants): returns the corrupted image.
     hidden(shape, drawn, *constants): returns a mask [height, width] of the pixels whose content cannot be seen any
     more; None instead of a function if the corruption hides nothing.
@@ -99,7 +95,7 @@ class Effect:
     """
 
     apply: Callable[..., Image]
-    draw: Callable[[np.random.Generator, Shape, Levels], Any] = _draw_nothing
+    draw: Callable[[np.random.Generator, Shape, Levels], Any] = lambda *_: None
     hidden: Callable[..., NDArray[np.bool_]] | None = None
     motion: Callable[..., Warp] | None = None
 

@@ -30,12 +30,6 @@ def exposure(image: Image, is_over: bool, over_stops: float, under_stops: float)
     return np.asarray(cv2.LUT(image, srgb_values(light)), dtype=np.uint8).reshape(image.shape)
 
 
-def draw_rainbow(rng: Generator, _shape: Shape, _levels: Levels) -> tuple[float, float]:
-    """Draw (the angle of the direction in which the hues change, in radians; the hue of the middle, in [0, 1): a turn
-    of the colour circle)."""
-    return float(rng.uniform(0, np.pi)), float(rng.random())
-
-
 def rainbow(image: Image, angle_and_hue: tuple[float, float], strength: float, bands: float, shift: float) -> Image:
     """Return the image, always with three channels, with bands of all hues across it, and red and blue shifted apart,
     as by a projector's colour wheel. angle_and_hue: the direction in which hues change, in radians, and the
@@ -137,7 +131,8 @@ def vignette(image: Image, _: None, start: float, strength: float) -> Image:
 
 EFFECTS = {
     "exposure": Effect(exposure, draw_side),
-    "rainbow": Effect(rainbow, draw_rainbow),
+    # the direction in which hues change, in radians, and the hue of the middle, a share of the colour circle
+    "rainbow": Effect(rainbow, lambda rng, *_: (float(rng.uniform(0, np.pi)), float(rng.random()))),
     "occlusion": Effect(occlusion, draw_rectangles, hidden=covered_by_rectangles),
     "vignette": Effect(vignette),
 }

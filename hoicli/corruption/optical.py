@@ -12,11 +12,6 @@ from hoicli.corruption.pixels import Image, Shape, filter_image, gaussian_blur, 
 from hoicli.corruption.warps import Zoom
 
 
-def draw_angle(rng: Generator, _shape: Shape, _levels: Levels) -> float:
-    """Draw the angle of the motion, in degrees from the horizontal."""
-    return float(rng.uniform(-45, 45))
-
-
 def motion_blur(image: Image, angle: float, radius: float, sigma: float) -> Image:
     """Return the image blurred along a line of 2 * radius + 1 pixels at this angle (degrees), whose weights fade as
     half a Gaussian of this sigma (pixels): the camera moves on, and content leaves a trail."""
@@ -68,11 +63,6 @@ def defocus_blur(image: Image, _: None, radius: float, alias_sigma: float) -> Im
     return filter_image(image, disk / disk.sum(), anchor=(middle, middle), border=cv2.BORDER_REFLECT_101)
 
 
-def soft_blur(image: Image, _: None, sigma: float) -> Image:
-    """Return the image under Gaussian blur. sigma: in pixels of an image of the size of COCO's."""
-    return gaussian_blur(image, sigma * scale_of(*image.shape[:2]))
-
-
 def draw_shifts(rng: Generator, shape: Shape, levels: Levels) -> NDArray[np.uint16]:
     """Draw sixteen random bits for each value of [rounds, 2 (y, x), height, width], with as many rounds as any severity
     needs."""
@@ -107,8 +97,9 @@ def glass_blur(image: Image, shifts: NDArray[np.uint16], sigma: float, distance:
 
 
 EFFECTS = {
-    "motion_blur": Effect(motion_blur, draw_angle, motion=blur_motion),
+    # the angle, in degrees from the horizontal
+    "motion_blur": Effect(motion_blur, lambda rng, *_: float(rng.uniform(-45, 45)), motion=blur_motion),
     "defocus_blur": Effect(defocus_blur),
-    "gaussian_blur": Effect(soft_blur),
+    "gaussian_blur": Effect(lambda image, _, sigma: gaussian_blur(image, sigma * scale_of(*image.shape[:2]))),
     "glass_blur": Effect(glass_blur, draw_shifts),
 }

@@ -235,20 +235,14 @@ class Curves:
             yield from self._curve_rows(named, np.array([number]), pooled=False)
 
     @cached_property
-    def _keys_of_curves(self) -> Row:
-        """The keys that all rows of curves end with."""
-        return self.evaluated.last_keys()
-
-    @cached_property
-    def _keys_of_bins(self) -> Row:
-        """The keys that all rows of calibration end with; their signature states the number of bins, too."""
-        return self.evaluated.last_keys({"bins": BINS})
+    def _last_keys(self) -> tuple[Row, Row]:
+        """The keys that all rows of curves end with, and those of calibration, which sign the number of bins, too."""
+        return self.evaluated.last_keys(), self.evaluated.last_keys({"bins": BINS})
 
     def _row(self, metric: str, named: Row, value: float | None, n: int, *, binned: bool = False) -> Row:
         """Return a result row in percent. named: the keys that say what it is about, such as subset, verb and rank;
         binned: whether the value depends on the number of bins, which its signature then states."""
-        last_keys = self._keys_of_bins if binned else self._keys_of_curves
-        return result_row(metric, **named, value=value, n=n, **last_keys)
+        return result_row(metric, **named, value=value, n=n, **self._last_keys[binned])
 
     def _subset_rows(self, named: Row, classes: Ints) -> Iterator[Row]:
         """Yield the rows of a subset: its mAP, the mean of its classes' precision at each recall, and the curve of its

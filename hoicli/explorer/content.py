@@ -1,4 +1,4 @@
-"""The content of the explorer's page, and its files: one for each column of data in a folder, or all in one file."""
+"""The explorer's page, written or served: its content, and its files, one for each column of data or one for all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
@@ -17,13 +18,20 @@ from numpy.typing import NDArray
 
 from hoicli.errors import visible, write_number
 from hoicli.explorer import summary
-from hoicli.explorer.measurements import Measured, Numbers
+from hoicli.explorer.folder import is_file
+from hoicli.explorer.measurements import Measured
 from hoicli.explorer.page_columns import IOU_STEPS, RELATIONS, STATES, ErrorTable, TruthTable
+from hoicli.explorer.pictures import image_facts, images_of
 from hoicli.figures.styles import SERIES, STYLES
+from hoicli.io.outputs import atomic_folder, open_output
+from hoicli.io.streams import Stream
 from hoicli.records.kit import Floats
 from hoicli.records.parsing import Record
 from hoicli.tables.html_page import source_digest
 from hoicli.version import __version__
+
+if TYPE_CHECKING:
+    from hoicli.explorer.server import Explorer
 
 SCRIPTS = ("data", "query", "parts", "drawing", "state", "filters", "summary", "views", "image", "start")
 """The page's scripts in the order in which they are joined to one."""
@@ -34,6 +42,41 @@ CURVE_POINTS = 200
 """How many points the curve of all predictions has at most, but for one or two."""
 _WHOLE: tuple[type[np.signedinteger[Any]], ...] = (np.int8, np.int16, np.int32)
 Columns = dict[str, NDArray[Any]]
+
+
+def _find_images(measured: Measured, gt: Stream, folder: str | None) -> tuple[Record, dict[str, Path], str]:
+    """Return (the page's facts about images, {address: the picture's file}, what the page says where a picture is
+    missing). This reads the ground truth once more. folder: of the pictures, None for none."""
+    image_ids = measured.truth.image_ids
+    images, file_of_address = images_of(folder, image_ids, image_facts(image_ids, gt))
+    return images, file_of_address, "no picture: --images was not given" if folder is None else "image not at hand"
+
+
+def write_page(measured: Measured, gt: Stream, path: str, folder: str | None) -> None:
+    """Write the page, all or nothing: as one file without pictures if `path` ends in .html, else as a folder with links
+    to the pictures in `folder` (None: without pictures). Raises `UsageError` for a path that cannot be
+    written, `DataError` if writing fails."""
+    images, file_of_address, missing = _find_images(measured, gt, folder)
+    if is_file(path):
+        with open_output(path) as write:
+            for piece in page_file(measured, images):
+                write(piece)
+        return
+    with atomic_folder(path) as target:
+        for name in ("data", *(["pictures"] if file_of_address else [])):
+            (target / name).mkdir()
+        for name, content in page_files(measured, images, missing):
+            (target / name).write_bytes(content)
+        for name, source in file_of_address.items():
+            (target / name).symlink_to(source.resolve())
+
+
+def page_server(measured: Measured, gt: Stream, folder: str | None) -> Explorer:
+    """Return a server that shows the page on this machine alone. folder: of the pictures, None for none."""
+    from hoicli.explorer.server import Explorer  # imported here, as it takes as long to import as all else here
+
+    images, file_of_address, missing = _find_images(measured, gt, folder)
+    return Explorer(dict(page_files(measured, images, missing)), file_of_address)
 
 
 def page_files(measured: Measured, images: Record, note: str) -> Iterator[tuple[str, bytes]]:
@@ -52,10 +95,9 @@ def page_files(measured: Measured, images: Record, note: str) -> Iterator[tuple[
     yield "index.html", _fill_frame(measured, page)
 
 
-def page_file(measured: Measured, images: Record, note: str) -> Iterator[bytes]:
+def page_file(measured: Measured, images: Record) -> Iterator[bytes]:
     """Yield the page as one file, piece by piece, without pictures. The data are in script elements of the type
-    text/plain, which no browser runs as code. images: the page's facts about images; note: what the page says where a
-    picture is missing."""
+    text/plain, which no browser runs as code. images: the page's facts about images."""
     style, script = _style(), _script()
     page = {
         "POLICY": POLICY.format(script=source_digest(script), style=source_digest(style), img="'none'"),
@@ -63,7 +105,7 @@ def page_file(measured: Measured, images: Record, note: str) -> Iterator[bytes]:
         "SCRIPT": "",
     }
     yield _fill_frame(measured, page).removesuffix(b"</body>\n</html>\n")
-    for name, kind, text in _chunks(measured, images, note):
+    for name, kind, text in _chunks(measured, images, "no picture: this page is one file"):
         yield b'<script type="text/plain" id="data/%s" data-kind="%s">%s</script>\n' % (name, kind, text)
     yield b"<script>%s</script>\n</body>\n</html>\n" % script
 
@@ -97,7 +139,12 @@ def _page_source(name: str) -> str:
 def _chunks(measured: Measured, images: Record, note: str) -> Iterator[tuple[bytes, bytes, bytes]]:
     """Yield (name, type, text) of each piece of data that the page reads: "facts", "images", and columns such as
     "truth.boxes". The type is "json" or that of a column's numbers, such as "i2"; the text is compressed, in base64."""
-    tables = {f"view{number}": _number_columns(numbers) for number, numbers in enumerate(measured.numbers.values())}
+    tables: dict[str, Columns] = {}
+    for number, numbers in enumerate(measured.numbers.values()):  # of the classes, on all data or a part
+        # The page reads flat arrays, so those of several dimensions are put in one row.
+        tables[f"view{number}"] = {
+            name: column.reshape(-1) for name, column in numbers._asdict().items() if column is not None
+        }
     subjects_labelled = len(measured.request.vocabulary.subject_ids) > 1
     tables["truth"] = _triplet_columns(measured.truth, _OF_TRUTH, subjects_labelled)
     for number, model in enumerate(measured.models):
@@ -193,13 +240,6 @@ def _compress(data: bytes, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
     return base64.b64encode(compressor.compress(data) + compressor.flush())
 
 
-def _number_columns(numbers: Numbers) -> Columns:
-    """Return {column's name on the page: numbers} of the classes on all data or a part. The page reads flat arrays, so
-    those of several dimensions are put in one row."""
-    gains = {} if numbers.gains is None else {"gains": numbers.gains.reshape(-1)}
-    return {"positives": numbers.positives, "ap": numbers.ap.reshape(-1), "counts": numbers.counts.reshape(-1), **gains}
-
-
 _OF_TRUTH = ("image", "interaction", "subject", "object")
 _OF_MODEL = (
     *("image", "interaction", "error", "relation", "subject", "object", "truth", "state", "by"),
@@ -214,7 +254,8 @@ def _triplet_columns(table: TruthTable | ErrorTable, names: Sequence[str], subje
     return {
         **{name: getattr(table, name) for name in names},
         "start": table.box_start,
-        "boxes": _drawable(table.boxes),
+        # limited to what a screen can need, in single precision and in one row
+        "boxes": np.clip(table.boxes, -1e9, 1e9).astype(np.float32).reshape(-1),
         **{f"part{number}": part for number, part in enumerate(table.parts)},
         **({"subject_label": table.label[table.box_start[table.image] + table.subject]} if subjects_labelled else {}),
     }
@@ -228,10 +269,3 @@ def _curve(table: ErrorTable, positives: int) -> Floats:
     ends = np.flatnonzero(np.append(steps[1:] != steps[:-1], [True] * (len(steps) > 0)))
     points: Floats = np.stack([found_count[ends] / max(positives, 1), found_count[ends] / (ends + 1)], axis=1)
     return points
-
-
-def _drawable(boxes: Floats) -> NDArray[np.float32]:
-    """Return the coordinates of boxes [B, 4] in one row [4 B] for drawing: limited to what a screen can need, and in
-    single precision."""
-    coordinates: NDArray[np.float32] = np.clip(boxes, -1e9, 1e9).astype(np.float32).reshape(-1)
-    return coordinates

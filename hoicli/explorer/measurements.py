@@ -157,7 +157,11 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: PageRequest, po
     # Of the table's protocols, those that the ground truth allows: the user named none of them, so none must be there.
     views = _views(request, choose_computable(truth, request.protocols, named=()))
     truth_columns = truth_table(truth, protocol, request.triplet_slices)
-    members = _image_members(request, truth, truth_columns.order)
+    members = {  # in the order that the images have in `truth_columns`
+        slice_.name: image_parts(slice_, truth.scenes, vocabulary)[:, truth_columns.order]
+        for slice_ in request.slices
+        if slice_.of == IMAGES
+    }
     gathered = _gather_models(streams, truth, request, views, policy)
     results_of_models = _ModelResults(request, [stream.model for stream in streams], views.parts, gathered)
     # In two processes, as the comparison takes as long as everything else.
@@ -192,13 +196,6 @@ def _views(request: PageRequest, table_protocols: Sequence[Protocol]) -> _Views:
             if request.repaired and slice_.of == IMAGES:
                 repaired.append(view)
     return _Views(table_protocols, views_on_parts, repaired)
-
-
-def _image_members(request: PageRequest, truth: GroundTruth, order: Ints) -> dict[str, Bools]:
-    """Return {slice of images: [parts, N] whether each image is in each part}. order [N]: that of the images in
-    `TruthTable`."""
-    slices = [slice_ for slice_ in request.slices if slice_.of == IMAGES]
-    return {slice_.name: image_parts(slice_, truth.scenes, request.vocabulary)[:, order] for slice_ in slices}
 
 
 def _gather_models(

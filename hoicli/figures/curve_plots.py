@@ -120,7 +120,8 @@ def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
     curves = curves_of(rows)
     curves_shown = dict(list(zip(short_labels(list(curves)), curves.values(), strict=True))[: len(LINES)])
     remarks = [left_out_remark(len(curves_shown), len(curves), "curves")]
-    if any(map(_has_few_predictions, curves_shown.values())):
+    points = chain.from_iterable(chain.from_iterable(line.by_threshold.values()) for line in curves_shown.values())
+    if any(count < FEW for _, _, count in points):
         remarks.append(f"Thin lines: thresholds that fewer than {FEW} predictions reach.")
     with save_figure(path, look, " ".join(filter(None, remarks)), caveats_of(rows)) as figure:
         width = look.room(PAGE_WIDTH)
@@ -136,12 +137,6 @@ def plot_curves(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
         _draw_reliability(axes[2], curves_shown)
         handles, _ = axes[0].get_legend_handles_labels()
         add_legend(figure, handles, columns=3)
-
-
-def _has_few_predictions(line: CurveLine) -> bool:
-    """Return whether fewer than FEW predictions reach any threshold of a line."""
-    points = chain.from_iterable(line.by_threshold.values())
-    return any(count < FEW for _, _, count in points)
 
 
 def _legend_text(name: str, line: CurveLine) -> str:

@@ -95,7 +95,9 @@ def plot_frequency(rows: Iterable[Row], path: str, look: Look = PAPER) -> None:
         bars.append(Bar(STYLES[oracle].words))
         for (model, group), values in deltas.items():
             style = STYLES[oracle] if group == groups[0] else replace(STYLES[oracle], hatch="")
-            bars.append(Bar(_group_label(group, model, models), values.get(oracle), style))
+            words = group.replace("_", "-")
+            label = words if len(models) == 1 else short_label(f"{words}, {model}")
+            bars.append(Bar(label, values.get(oracle), style))
     title = _title_with_model("mAP gained by fixing errors, by group of classes", models[0] if len(models) == 1 else "")
     _save_bars(bars, title, path, look, rows)
 
@@ -124,12 +126,6 @@ def _class_group(row: Row) -> str:
     if part is not None:
         return str(part) if row["subset"] in ALL_CLASSES else ""
     return "" if row["subset"] in (*ALL_CLASSES, "24") else str(row["subset"])
-
-
-def _group_label(group: str, model: str, models: Sequence[str]) -> str:
-    """Return the label of a group's bar, with its model's name if there are several, in at most 22 letters."""
-    words = group.replace("_", "-")
-    return words if len(models) == 1 else short_label(f"{words}, {model}")
 
 
 def _deltas_by_group(

@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import chain, islice, repeat
 from operator import eq, itemgetter
-from statistics import fmean, median, mode, multimode
+from statistics import median, multimode
 
 import numpy as np
 import orjson
@@ -74,8 +74,6 @@ BATCH = 1024
 """How many lines are checked together."""
 MOST_SENSES = 1 << 31
 """More senses than any table has, so that two numbers of senses fit into one."""
-UNNAMED = "unnamed"
-"""The measure of lines that say neither scores nor measure, where they are joined with others that have scores."""
 
 _SENSE = re.compile(r".+\.([nv])\.\d+")  # of a verb or of a noun, as WordNet names it
 _FIELDS = itemgetter("pos", "a", "b", "similarity")
@@ -154,7 +152,7 @@ class SimilarityTable:
         key = np.fromiter(reading.pairs, dtype=np.int64, count=len(reading.pairs))
         similarity = np.fromiter(reading.pairs.values(), dtype=np.float64, count=len(key))
         usable = ~np.isnan(similarity)  # NaN marks a pair with two different ratings
-        raters, prompts = reading.raters | _parts(reading.measures), _parts(reading.prompts)
+        raters, prompts = reading.raters | split_names(reading.measures), split_names(reading.prompts)
         return cls(reading.senses, key[usable], similarity[usable], raters=raters, prompt=prompts, merge=reading.rules)
 
     @classmethod
@@ -163,7 +161,7 @@ class SimilarityTable:
         senses = Numbered[str]()
         first, second = senses.numbers_of([a for _, a, _ in pairs]), senses.numbers_of([b for _, _, b in pairs])
         similarity = np.array([rating.similarity for rating in rated], dtype=np.float64)
-        return cls(senses, _keys(first, second), similarity, raters=_parts(rating.measure for rating in rated))
+        return cls(senses, _keys(first, second), similarity, raters=split_names(rating.measure for rating in rated))
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -282,7 +280,7 @@ class _Reading:
         self.rules.add(record.get("merge", "mean"))
 
 
-def _parts(names: Iterable[str | None]) -> set[str]:
+def split_names(names: Iterable[str | None]) -> set[str]:
     """Return the single names in texts that may join several names with plus signs (`a+b`)."""
     return set(chain.from_iterable(name.split("+") for name in names if name is not None))
 
@@ -296,7 +294,7 @@ def _pos_of(sense: str) -> str | None:
 
 def check_line(record: Record, *, joined: bool = False) -> None:
     """Raise `DataError` with the field's name if a line of a table is not as it must be. joined: whether lines of one
-    pair are about to be joined (`merged_rows`); then a line with scores needs no similarity."""
+    pair are about to be joined (`table_joining`); then a line with scores needs no similarity."""
     pos, similarity, scores = record.get("pos"), record.get("similarity"), record.get("scores")
     if pos not in ("v", "n"):
         raise _wrong(record, "pos", "is neither v (verbs) nor n (objects)")
@@ -339,76 +337,3 @@ def possible_similarities(record: Record) -> list[float]:
     if rule == "mean":
         return [sum(ratings) / (SCALE * len(ratings))]
     return [value / SCALE for value in ([median(ratings)] if rule == "median" else multimode(ratings))]
-
-
-@dataclass
-class _Entry:
-    """All lines about a pair. scores: {model: (its rating, the place of the line)}; others: the similarities of lines
-    without scores; measures, prompts, dates: what lines say of where they are from."""
-
-    scores: dict[str, tuple[int, str]] = field(default_factory=dict)
-    others: list[float] = field(default_factory=list)
-    measures: set[str] = field(default_factory=set)
-    prompts: set[str] = field(default_factory=set)
-    dates: set[str] = field(default_factory=set)
-
-    def add(self, record: Record, place: str) -> None:
-        """Add a line. Raises `DataError` for two different ratings by one model. place: the line's."""
-        scores = record.get("scores") or {}
-        for model, rating in scores.items():
-            first_rating, first_place = self.scores.get(model, (rating, place))
-            if first_rating != rating:
-                pair = " and ".join(sorted((record["a"], record["b"])))
-                problem = f"{model} rates {pair} {rating} here and {first_rating} at {first_place}; keep one"
-                raise DataError(problem, field="scores")
-        # After all checks: of a line that is skipped, no rating may count. The place of a model's first line stays.
-        self.scores = {model: (rating, place) for model, rating in scores.items()} | self.scores
-        if not scores:
-            self.others.append(float(record["similarity"]))
-        self.measures |= _parts([record.get("measure")])
-        self.prompts |= _parts([record.get("prompt")])
-        self.dates |= {record["date"]} if record.get("date") is not None else set()
-
-    def combine_ratings(self, rule: str) -> Rated:
-        """Return one rating made of all ratings of the pair, by a rule of RULES."""
-        scores = {model: rating for model, (rating, _) in sorted(self.scores.items())}
-        # Whole ratings are averaged before the division, so that the digits equal those of a table of one run.
-        if not self.others:
-            similarity = combine(list(scores.values()), rule) / SCALE
-        else:
-            similarity = combine([rating / SCALE for rating in scores.values()] + sorted(self.others), rule)
-        measures = self.measures or ({UNNAMED} if scores and self.others else set())
-        return Rated(
-            similarity,
-            scores or None,
-            merge=None if rule == "mean" else rule,
-            measure="+".join(sorted(measures)) or None,
-            prompt="+".join(sorted(self.prompts)) or None,
-            date=days_of(self.dates),
-        )
-
-
-def merged_rows(lines: Iterable[Line], rule: str, policy: ErrorPolicy) -> Iterator[Record]:
-    """Return a line for each pair of senses in one or several tables, with one similarity that a rule of RULES makes of
-    all its ratings. Lines are sorted by pair.
-
-    A line with `scores` gives one rating per model; the same rating of a model on several lines counts once. A line
-    without scores counts as one more rater. Raters are ordered by model name, as in the supplement's Table 1, then
-    those without a name by value; a vote breaks ties in this order. Senses stay under the names they have. A bad line,
-    or a second, different rating of a pair by one model, goes to the policy."""
-    entries: dict[Pair, _Entry] = {}
-    for line in lines:
-        with policy.item(line.place):
-            record = parse(line)
-            check_line(record, joined=True)
-            if record["a"] != record["b"]:  # a sense with itself is always 1
-                pair = pair_of(record["pos"], record["a"], record["b"])
-                entries.setdefault(pair, _Entry()).add(record, line.place)
-    return (entry.combine_ratings(rule).line(pair) for pair, entry in sorted(entries.items(), key=itemgetter(0)))
-
-
-def combine(values: Sequence[float], rule: str) -> float:
-    """Return the mean, median or most frequent of several values, as a rule of RULES says; of equally frequent ones the
-    first. Zero has no sign."""
-    rules: dict[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "median": median, "majority": mode}
-    return rules[rule](values) + 0.0

@@ -29,6 +29,7 @@ from hoicli.wordnet.word_uses import (
     no_class,
     part_of,
     uses_of,
+    usual_prepositions,
     words_table,
 )
 
@@ -58,7 +59,7 @@ class SpokenObjects:
             return no_class("denies or doubts" if words else "no word")
         if plain[1:2] == ["of"] and not set(words_table()["parts"]).isdisjoint(self._wordnet.forms(plain[0], "n")):
             return _make_kind(self.find(" ".join(plain[2:])))
-        prepositions = words_table()["prepositions"]
+        prepositions = usual_prepositions()
         stops = (
             place for place, (before, word) in enumerate(words) if place and before != "-" and word in prepositions
         )

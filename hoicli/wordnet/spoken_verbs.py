@@ -16,8 +16,9 @@ from itertools import chain, pairwise, product
 
 from hoicli.vocabulary.labels import SUBJECT, Vocabulary, replace_typography
 from hoicli.wordnet.lexicon import Lexicon
-from hoicli.wordnet.phrases import AUXILIARIES, DETERMINERS, PRONOUNS, is_adverb, split_verb
+from hoicli.wordnet.phrases import DETERMINERS, split_verb
 from hoicli.wordnet.senses import base_forms, sense_of_verb
+from hoicli.wordnet.whole_phrases import WholePhrases, adds_meaning, is_passive
 from hoicli.wordnet.word_uses import (
     KIND,
     LEMMA,
@@ -31,6 +32,7 @@ from hoicli.wordnet.word_uses import (
     no_class,
     part_of,
     uses_of,
+    usual_prepositions,
     words_table,
 )
 
@@ -39,8 +41,6 @@ SHARE = 0.25
 
 _ACTS = frozenset(("act", "event"))
 _PLACES = frozenset(("at", "in", "on", "under"))
-_LINKS = frozenset(("at", "for", "from", "of", "on", "to", "with"))
-"""Prepositions that may only lead to the object."""
 _DIRECTIONS = frozenset(("along", "around", "away", "back", "down", "out"))
 """Prepositions that say little before another one: "sits back on"."""
 _AWAY = frozenset(("about", "after", "for", "like", "of", "toward", "towards"))
@@ -73,6 +73,7 @@ class SpokenVerbs:
     def __init__(self, vocabulary: Vocabulary, wordnet: Lexicon, find_object: Callable[[str], Meaning]) -> None:
         """Take the dataset. find_object: the function that finds the class of an object's name."""
         self._vocabulary, self._wordnet, self._find_object = vocabulary, wordnet, find_object
+        self._wholes = WholePhrases(vocabulary, wordnet)
         self._senses: dict[str | None, dict[str, list[str]]] = {}
 
     def find(self, text: str, object_: str | None) -> Meaning:
@@ -83,10 +84,10 @@ class SpokenVerbs:
         if denies_or_doubts(words):
             interacts = self._vocabulary.no_interaction and any(word.startswith("interact") for word in words)
             return form_of(self._vocabulary.no_interaction or "") if interacts else no_class("denies or doubts")
-        keys = self._phrase_keys(lower_text)
-        meaning = self._find_whole(keys, self._decided_phrases) or self._find_by_head(words, lower_text, object_)
+        keys = self._wholes.keys_of(lower_text)
+        meaning = self._wholes.find(keys, decided=True) or self._find_by_head(words, lower_text, object_)
         if meaning.label is None:
-            meaning = self._find_whole(keys, self._whole_phrases) or meaning
+            meaning = self._wholes.find(keys) or meaning
         if meaning.label is None or meaning.how == LEMMA or self._may_have(meaning.label, object_):
             return meaning
         return no_class(f"may be {meaning.label}, but not with {object_}")
@@ -98,9 +99,9 @@ class SpokenVerbs:
             return no_class("no verb that WordNet has")
         bases = base_forms(self._wordnet, words[head], "v")
         parts = self._split_parts(words[head:])
-        if any(word in _prepositions() or not self._wordnet.forms(word, "n") for word in words[:head]):
+        if any(word in usual_prepositions() or not self._wordnet.forms(word, "n") for word in words[:head]):
             return no_class("more than a verb")
-        if _is_passive(text.split(), words[head], bases) and not self._is_posture(_make_phrase(bases, parts)):
+        if is_passive(text.split(), words[head], bases) and not self._is_posture(_make_phrase(bases, parts)):
             return no_class("passive: the person is acted upon")
         meaning = self._find_parts(bases, parts, object_)
         if meaning.label is not None or (shorter_parts := self._leave_asides(parts, object_)) == parts:
@@ -114,9 +115,9 @@ class SpokenVerbs:
         parts: _Parts = []
         for before, word in pairwise(words):
             # "on her back" and "on back", but "sits back on"
-            is_noun = before in DETERMINERS or (word == "back" and before in _prepositions())
-            is_preposition = word in _prepositions() and not is_noun
-            if self._adds_meaning(word):
+            is_noun = before in DETERMINERS or (word == "back" and before in usual_prepositions())
+            is_preposition = word in usual_prepositions() and not is_noun
+            if adds_meaning(self._wordnet, word):
                 if not parts or (is_preposition and parts[-1][1]):
                     parts.append(([], []))
                 parts[-1][0 if is_preposition else 1].append(word)
@@ -132,18 +133,6 @@ class SpokenVerbs:
                     return no_class(f"speaks of {phrase.nouns}")
                 return replace(meaning, how=TABLE, why=why) if why else meaning
         return meaning
-
-    def _phrase_keys(self, text: str) -> list[tuple[str, ...]]:
-        """Return the keys (`_phrase_key`) under which a phrase may be found as a whole."""
-        key, passive_key = self._phrase_key(text), self._phrase_key(f"is {text}")  # "dressed in" may be a passive
-        shorter_key = key[:-1] if key and _prepositions().get(key[-1]) in _LINKS else key  # "competes in a race on"
-        return [key, passive_key, shorter_key]
-
-    @staticmethod
-    def _find_whole(keys: Sequence[tuple[str, ...]], phrases: Mapping[tuple[str, ...], str]) -> Meaning | None:
-        """Return the verb in whose place one of the phrases stands as a whole, None without one."""
-        label = next((phrases[key] for key in keys if key in phrases), None)
-        return None if label is None else Meaning(label, SYNONYM, f"another way to say {label}")
 
     def _named_acts(self, bases: Sequence[str], parts: _Parts) -> Iterator[_Phrase]:
         """Yield the phrases in which another verb stands for a light one, which says little itself, and its noun:
@@ -199,7 +188,7 @@ class SpokenVerbs:
         if object_ is not None and thing is None:
             return preposition not in _AWAY
         is_other = thing is None or (object_ is not None and thing not in (object_, SUBJECT))
-        return is_other and _prepositions()[preposition] == "with"
+        return is_other and usual_prepositions()[preposition] == "with"
 
     def _is_of_body(self, noun: str) -> bool:
         """Return whether a noun is a part of the body by its first sense."""
@@ -334,16 +323,11 @@ class SpokenVerbs:
             return True
         if phrase.particle in words_table()["holders"].get(label, ()) and not self._find_object(phrase.nouns).label:
             return True
-        definition = " ".join(self._wordnet.reader.synset(sense).definition() for sense in self._senses_of(label))
+        definition = " ".join(
+            self._wordnet.reader.synset(sense).definition() for sense in self._wholes.senses_of(label)
+        )
         bases = self._wordnet.forms(phrase.nouns.split()[-1], "n")
         return any(re.search(rf"\b{re.escape(base)}\b", definition) for base in bases)
-
-    def _senses_of(self, label: str) -> list[str]:
-        """Return the curated senses of a verb, and its first one."""
-        objects = (object_ for verb, object_ in self._vocabulary.interactions if verb == label)
-        curated = (sense_of_verb(self._vocabulary, label, object_) for object_ in (None, *objects))
-        senses = (*curated, *self._wordnet.senses(label.partition("_")[0], "v")[:1])
-        return list(dict.fromkeys(sense for sense in senses if sense is not None))
 
     @cached_property
     def _label_forms(self) -> Mapping[str, Mapping[str, str]]:
@@ -354,46 +338,6 @@ class SpokenVerbs:
             for base in base_forms(self._wordnet, first, "v"):
                 forms.setdefault(base, {}).setdefault(rest.replace("_", " "), label)
         return forms
-
-    @cached_property
-    def _whole_phrases(self) -> Mapping[tuple[str, ...], str]:
-        """Return {words of a phrase: the one verb of the dataset in whose place WordNet has them}: lemmas of several
-        words and definitions of the verb's curated and first senses."""
-        labels: dict[tuple[str, ...], set[str]] = {}
-        for label in self._vocabulary.verbs:
-            _, _, particle = label.partition("_")
-            for sense in self._senses_of(label):
-                synset = self._wordnet.reader.synset(sense)
-                lemmas = [name for name in synset.lemma_names() if self._wordnet.senses(name, "v")[:1] == [sense]]
-                definitions = re.sub(r"\([^)]*\)", "", synset.definition()).split(";")
-                for text in chain(lemmas, definitions):
-                    labels.setdefault(self._phrase_key(f"{text} {particle}"), set()).add(label)
-        undecided = {tuple(word.split("_")) for word in words_table()["verbs"]}
-        return {
-            words: classes.pop()
-            for words, classes in labels.items()
-            if len(words) > 1 and len(classes) == 1 and words not in undecided
-        }
-
-    @cached_property
-    def _decided_phrases(self) -> Mapping[tuple[str, ...], str]:
-        """Return {words of a phrase: the verb of the dataset for which words.json has it}."""
-        decided = words_table()["phrases"].items()
-        return {self._phrase_key(text): label for text, label in decided if label in self._vocabulary.verbs}
-
-    def _phrase_key(self, text: str) -> tuple[str, ...]:
-        """Return the base forms of a phrase's words, without those that add nothing; "be" before a passive."""
-        words = [word for _, word in split_verb(self._wordnet, text)]
-        while words and words[0] in AUXILIARIES:
-            del words[0]
-        bases = [[*self._wordnet.forms(word, "v"), *self._wordnet.forms(word, "n"), word] for word in words]
-        is_passive = bool(words) and _is_passive(text.split(), words[0], bases[0][:1])
-        key = (forms[0] for word, forms in zip(words, bases, strict=True) if self._adds_meaning(word))
-        return ("be", *key) if is_passive else tuple(key)
-
-    def _adds_meaning(self, word: str) -> bool:
-        """Return whether a word beside a verb says more than how, of whom or which."""
-        return word not in DETERMINERS | PRONOUNS and not is_adverb(self._wordnet, word)
 
     def _is_posture(self, phrase: _Phrase) -> bool:
         """Return whether a passive form says where the person is: "is sat on", as the British say it."""
@@ -408,23 +352,10 @@ class SpokenVerbs:
         return self._senses[object_]
 
 
-def _prepositions() -> Mapping[str, str]:
-    """Return the prepositions, with the one in whose place each stands (words.json)."""
-    prepositions: Mapping[str, str] = words_table()["prepositions"]
-    return prepositions
-
-
 def _adds_nothing(particle: str, base: str) -> bool:
     """Return whether a preposition behind a verb leaves its meaning as it is (words.json)."""
     particles = words_table()["particles"]
     return particle in particles["*"] or particle in particles.get(base, ())
-
-
-def _is_passive(words: Sequence[str], head: str, bases: Sequence[str]) -> bool:
-    """Return whether a phrase says that the person is acted upon: "is ridden by", but not "is seated"."""
-    place = words.index(head) if head in words else 0
-    after_be = place > 0 and words[place - 1] in AUXILIARIES - {"to"}
-    return after_be and not head.endswith("ing") and head not in bases and head != "seated"
 
 
 def _make_phrase(bases: Sequence[str], parts: _Parts) -> _Phrase:
@@ -433,9 +364,9 @@ def _make_phrase(bases: Sequence[str], parts: _Parts) -> _Phrase:
     words, nouns = parts[0] if parts else ([], [])
     if not words and len(parts) == 2 and not parts[1][1]:
         words = parts[1][0]
-    prepositions = _prepositions()
-    literal, particle = " ".join(words), " ".join(prepositions[word] for word in words)
+    usual = usual_prepositions()
+    literal, particle = " ".join(words), " ".join(usual[word] for word in words)
     first, _, place = particle.partition(" ")
     if first in _DIRECTIONS and place:
-        particle = prepositions.get(particle, place)
-    return _Phrase(bases, literal, prepositions.get(particle, particle), " ".join(nouns))
+        particle = usual.get(particle, place)
+    return _Phrase(bases, literal, usual.get(particle, particle), " ".join(nouns))

@@ -50,6 +50,12 @@ def words_table() -> dict[str, Any]:
     return table
 
 
+def usual_prepositions() -> Mapping[str, str]:
+    """Return the prepositions, with the one in whose place each stands (words.json)."""
+    usual: Mapping[str, str] = words_table()["prepositions"]
+    return usual
+
+
 def denies(words: Iterable[str]) -> bool:
     """Return whether one of the words, which are in lower case, denies something: "no", "never", "isn't"."""
     denials = words_table()["denials"]

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hoicli.records.intake import ErrorPolicy
 from hoicli.shoe.likenesses import normalise
 from hoicli.shoe.rating import dataset_pairs
-from hoicli.shoe.similarity_table import combine, merged_rows
+from hoicli.shoe.table_joining import combine, merged_rows
 from hoicli.vocabulary.datasets import load
 from hoicli.wordnet.senses import candidates, ground_truth_sense
 from tests.support.kernel import lines

@@ -20,7 +20,8 @@ from hoicli.records.parsing import parse
 from hoicli.records.triplets import named_images, open_problems
 from hoicli.shoe.likenesses import classes_of, normalise
 from hoicli.shoe.settings import RULES
-from hoicli.shoe.similarity_table import SimilarityTable, merged_rows
+from hoicli.shoe.similarity_table import SimilarityTable
+from hoicli.shoe.table_joining import merged_rows
 from tests.support.kernel import lines as as_lines
 from tests.support.project import GT, PREDICTIONS, SHOE, VCOCO, Hoicli, Record, complaint, refusal, without_gt, written
 from tests.support.shoe import FILES, candidates, image, read, rows_of, table_of

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hoicli.api.network_outputs.query_heads import read_sizes
-from hoicli.api.network_outputs.ranking_rules import Arrays, vcoco_verbs_and_roles
+from hoicli.api.network_outputs.ranking_rules import Arrays, paired_arrays, vcoco_verbs_and_roles
 from hoicli.errors import DataError
 from hoicli.records.arrays import box_array, check_range, flat_array, floats, read_array, read_integers
 from hoicli.records.interaction_arrays import label_boxes
@@ -141,13 +141,8 @@ def _image_arrays(
     subject, object_, label, verb = (column[rows] for column in (subject, object_, image.label, image.verb))
     if vocabulary.roles:  # the released cache has a detected person for each triplet
         action, role = (numbers[verb] for numbers in _pocket_actions())
-        pair = np.arange(len(rows))
-        person = np.full(len(rows), vocabulary.object_ids[vocabulary.subjects[0]])
-        return {
-            "boxes": np.concatenate([boxes[subject], boxes[object_]]),
-            "labels": np.concatenate([person, label]),
-            "subject": pair, "object": pair + len(pair), "verb": action, "role": role, "score": image.score[rows],
-        }  # fmt: skip
+        arrays = paired_arrays((boxes[subject], boxes[object_]), label, np.arange(len(rows)), vocabulary)
+        return arrays | {"verb": action, "role": role, "score": image.score[rows]}
     return label_boxes(boxes, subject, object_, label, vocabulary) | {"verb": verb, "score": image.score[rows]}
 
 

@@ -16,6 +16,7 @@ from hoicli.api.network_outputs.ranking_rules import (
     best_of_interactions,
     best_of_queries,
     interaction_pairs,
+    paired_arrays,
     score_actions,
     state_roles,
     vcoco_verbs_and_roles,
@@ -145,10 +146,6 @@ def _query_pairs(
 ) -> Arrays:
     """Return the arrays of an image from triplets of verbs, with two boxes for each query that has any."""
     used, pair = np.unique(ranked.query, return_inverse=True)
-    pair = pair.reshape(-1)
-    person = np.full(len(used), vocabulary.object_ids[vocabulary.subjects[0]])
-    return {
-        "boxes": np.concatenate([subject_boxes[used], object_boxes[used]]),
-        "labels": np.concatenate([person, label[used]]),
-        "subject": pair, "object": pair + len(used), "verb": ranked.number, "score": ranked.score,
-    }  # fmt: skip
+    boxes = subject_boxes[used], object_boxes[used]
+    arrays = paired_arrays(boxes, label[used], pair.reshape(-1), vocabulary)
+    return arrays | {"verb": ranked.number, "score": ranked.score}

@@ -98,13 +98,19 @@ def interaction_pairs(
 ) -> Arrays:
     """Return the arrays of an image from triplets of interactions, with two boxes [Q, 4] for each triplet."""
     verb_of, object_of = verbs_and_objects(vocabulary)
-    pair = np.arange(len(ranked.query))
-    person = np.full(len(pair), vocabulary.object_ids[vocabulary.subjects[0]])
-    return {
-        "boxes": np.concatenate([subject_boxes[ranked.query], object_boxes[ranked.query]]).reshape(-1, 4),
-        "labels": np.concatenate([person, object_of[ranked.number]]),
-        "subject": pair, "object": pair + len(pair), "verb": verb_of[ranked.number], "score": ranked.score,
-    }  # fmt: skip
+    boxes, label = (subject_boxes[ranked.query], object_boxes[ranked.query]), object_of[ranked.number]
+    return paired_arrays(boxes, label, np.arange(len(label)), vocabulary) | {
+        "verb": verb_of[ranked.number],
+        "score": ranked.score,
+    }
+
+
+def paired_arrays(boxes: tuple[NDArray[Any], NDArray[Any]], label: Ints, pair: Ints, vocabulary: Vocabulary) -> Arrays:
+    """Return the arrays of boxes, labels and rows of an image whose boxes come in pairs. boxes: [P, 4] of the subjects,
+    which are persons, and [P, 4] of the objects, whose labels are label [P]; pair [T]: the pair of each triplet."""
+    person = np.full(len(label), vocabulary.object_ids[vocabulary.subjects[0]])
+    corners, labels = np.concatenate(boxes).reshape(-1, 4), np.concatenate([person, label])
+    return {"boxes": corners, "labels": labels, "subject": pair, "object": pair + len(label)}
 
 
 @cache
