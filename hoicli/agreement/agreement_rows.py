@@ -162,8 +162,7 @@ class _Rows:
             yield self.row(metric, "humans" if self.people else "models", value, items, "levels")
 
     def model_rows(self) -> Iterator[Row]:
-        """Yield how well models agree with the mean of people: all models merged into one, and each; nothing without
-        both."""
+        """Yield how well models agree with the mean of people: all models merged, and each; nothing without both."""
         ratings, models, row, settings = self.ratings, self.models, self.row, self.settings
         if not self.people or not models:
             return

@@ -72,11 +72,6 @@ class Comparison:
     top: int
     tags: Mapping[str, str]
 
-    @property
-    def tested(self) -> bool:
-        """Whether differences get intervals and p: the user asked for resampling rounds."""
-        return self.resampling.rounds > 0
-
     def last_keys(self, protocol: str, baseline: str, model: str, settings: Settings, view: Mapping[str, str]) -> Row:
         """Return the keys that a row about a difference ends with: protocol, tags and signature. baseline, model: their
         names; view: the fields for IoU threshold, slice and part."""
@@ -165,7 +160,8 @@ def protocol_rows(models: Sequence[Compared], shared: Comparison) -> Iterator[Ro
     rounds = resample([model.lists for model in models], shared.resampling, f"{protocol.key}: resamples")
     for model, model_rounds in zip(models, rounds, strict=True):
         for part in model.parts:
-            intervals = part.intervals(model.lists, model_rounds, shared.resampling) if shared.tested else None
+            has_rounds = shared.resampling.rounds > 0
+            intervals = part.intervals(model.lists, model_rounds, shared.resampling) if has_rounds else None
             yield from part.rows(intervals)
     for model, model_rounds in zip(models[1:], rounds[1:], strict=True):
         label = f"{protocol.key}: {model.name}, swaps"

@@ -1,7 +1,6 @@
 """The mAP of several models after every oracle, which repairs the errors of one type, on the same resamples and swaps.
 
-A round is one resample of the images, or one random swap of two models' outputs; of each only the mean of each subset
-is kept."""
+A round is one resample of the images, or one random swap of two models' outputs; only the subsets' means are kept."""
 
 from __future__ import annotations
 

@@ -9,8 +9,7 @@ The constants of `hoicli-1` are ours. They keep to the paper's words, and what c
 made stronger, as far as the words allow: blur, pixelation and zoom are stronger than ImageNet-C's, noise is weaker.
 
 A new corruption is a row of _ROWS here, the LIMITS of its new constants, and its functions in the module of its family,
-whose EFFECTS name them; one of another package is an entry point (`added_corruption`). The benchmark's list,
-ROHOI, stays as it is.
+whose EFFECTS name them; one of another package is an entry point (`added_corruption`). ROHOI stays as it is.
 """
 
 from __future__ import annotations

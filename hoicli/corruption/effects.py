@@ -105,8 +105,7 @@ def contact_sheet(
     recipe: Recipe = HOICLI_1,
 ) -> Image:
     """Return a picture, uint8 [height, width, 3], that shows what corruptions do to an image: a row for each, with the
-    clean image and then a column for each severity. cells: (corruption, severity) to show; every corruption is shown at
-    the same severities.
+    clean image and then a column for each severity. cells: (corruption, severity) to show, each at the same severities.
 
     The image (uint8 [height, width, 1 or 3]) is reduced to REFERENCE_SIDE if larger, then corrupted. Each corrupted
     image is shown at the size of a tile; where that reduces it, its middle is shown below, pixel by pixel, since noise,

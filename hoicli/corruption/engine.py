@@ -1,8 +1,7 @@
 """A benchmark's images: from records to corrupted files and their records, in parallel and resumable.
 
 One job is one image under every corruption and severity asked for; it is decoded once. A file that is there already and
-whose stamp says that it was made of the same bytes with the same settings is left as it is, and its record is
-written all the same.
+whose stamp says that it was made of the same bytes with the same settings stays as it is; its record is written.
 """
 
 from __future__ import annotations
@@ -70,8 +69,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Job:
-    """The work on one image: its record, with `image_id` and `file_name`; source: its file; place: of the record, for
-    messages."""
+    """The work on one image: its record, with `image_id` and `file_name`; source: its file; place: the record's."""
 
     record: Record
     source: Path
@@ -120,8 +118,7 @@ def path_job(path: str, plan: Plan) -> Job:
 
 def unique_jobs(jobs: Iterator[Job], policy: ErrorPolicy, shard: tuple[int, int]) -> Iterator[Job]:
     """Yield the jobs of one shard of the work. An image or a file that occurs twice is an error, which goes to the
-    policy. shard: (its number, from 1; the number of shards). A hash of the image's id chooses its shard, whatever the
-    order of the records."""
+    policy. shard: (its number, from 1; the number of shards). A hash of the image's id chooses its shard."""
     images, files = ImageRegister(), ImageRegister(unit="a file", field="file_name")
     shard_number, shard_count = shard
     for job in jobs:
@@ -165,11 +162,9 @@ def attempt(job: Job, plan: Plan) -> bytes | DataError:
 
 def corrupt_image(job: Job, plan: Plan) -> bytes:
     """Make all corruptions and severities of one image: write the files that are not there yet, and return a record for
-    each, as lines. If only records are wanted (`plan.alone`), the image is read only if its record does not say its
-    size.
+    each, as lines. If only records are wanted (`plan.alone`), the image is read only if its record has no size.
 
-    Raises `DataError` for a source that cannot be read or does not fit its record, and for a file that cannot be
-    written."""
+    Raises `DataError` for a source that cannot be read or does not fit its record, or for a file it cannot write."""
     record = job.record
     make_file = None
     if plan.alone and {"height", "width"} <= record.keys():
@@ -209,8 +204,7 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
 
 
 def _check_place(job: Job, plan: Plan) -> None:
-    """Raise `DataError` for an image that lies in a folder that corrupted images are written to, as it could be
-    overwritten."""
+    """Raise `DataError` for an image in a folder that corrupted images are written to: it could be overwritten."""
     if lies_in(job.source, plan.out):
         folders = Path(os.path.realpath(job.source)).relative_to(os.path.realpath(plan.out)).parts
         cells = (CLEAN_CELL, *plan.cells) if plan.with_clean else plan.cells
@@ -245,8 +239,7 @@ def _make_file(
     cell: tuple[str, int],
     parameters: Any,
 ) -> Scores:
-    """Write the corrupted image of one (corruption, severity), unless the file is there already, and return its (PSNR,
-    SSIM).
+    """Write the corrupted image of one (corruption, severity), unless the file is there, and return its (PSNR, SSIM).
 
     picture, original: the source image, to corrupt and to compare with; source_digest: of the bytes of its file;
     parameters: the random part of the corruption. Raises `DataError` if the file cannot be written."""

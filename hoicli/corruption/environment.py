@@ -32,10 +32,9 @@ def exposure(image: Image, is_over: bool, over_stops: float, under_stops: float)
 
 def rainbow(image: Image, angle_and_hue: tuple[float, float], strength: float, bands: float, shift: float) -> Image:
     """Return the image, always with three channels, with bands of all hues across it, and red and blue shifted apart,
-    as by a projector's colour wheel. angle_and_hue: the direction in which hues change, in radians, and the
-    hue of the middle, 1 for a turn of the colour circle; strength: the share of the bands in
-    the mixture; bands: how many turns of the colour circle fit along the longer side; shift: of red and of blue, as a
-    share of that side."""
+    as by a projector's colour wheel. angle_and_hue: the direction in which hues change, in radians, and the hue of the
+    middle, 1 for a turn of the colour circle; strength: the share of the bands in the mixture; bands: how many turns
+    fit along the longer side; shift: of red and of blue, as a share of that side."""
     height, width = image.shape[:2]
     side = max(height, width)
     angle, hue = angle_and_hue

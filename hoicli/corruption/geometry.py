@@ -25,8 +25,7 @@ from hoicli.corruption.warps import Displacement, Lens, Zoom
 
 Grids = NDArray[np.float64]
 """[5] the angle of a screen's grid of lines in radians; the turn (radians) and the stretch (a factor) of the camera's
-grid against it; and the centre (x, y) of the camera grid's curvature, in longer sides of the picture from its
-middle."""
+grid against it; and the centre (x, y) of the camera grid's curvature, in longer sides from the middle."""
 
 
 def draw_grids(rng: Generator, _shape: Shape, _levels: Levels) -> Grids:

@@ -55,8 +55,7 @@ _LONGEST_EXIF = 65_533
 @dataclass(frozen=True)
 class Picture:
     """A decoded image file. pixels: uint8 [height, width, channels], with 1 channel, 3 (RGB) or 4 (RGBA); kind: "JPEG"
-    or "PNG"; metadata: options for Pillow (`exif`, `icc_profile`, `dpi`) that write the file's metadata into every file
-    made of it."""
+    or "PNG"; metadata: options for Pillow (`exif`, `icc_profile`, `dpi`) that give files made of it its metadata."""
 
     pixels: Image
     kind: str

@@ -102,8 +102,7 @@ def box_means(image: Image, height: int, width: int) -> Image:
 def resize_in_whole_numbers(
     image: Image, height: int, width: int, filter_name: PIL.Image.Resampling = PIL.Image.Resampling.BICUBIC
 ) -> Image:
-    """Return the image, grey or RGB, resized to [height, width] by Pillow, which computes in whole numbers: first the
-    width, then the height."""
+    """Return the image, grey or RGB, resized to [height, width] by Pillow in whole numbers, first the width."""
     full = PIL.Image.fromarray(image if image.shape[2] == 3 else image[:, :, 0])
     narrow = full.resize((width, image.shape[0]), filter_name)
     return np.asarray(narrow.resize((width, height), filter_name), dtype=np.uint8).reshape(height, width, -1)

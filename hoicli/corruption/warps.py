@@ -170,8 +170,7 @@ class Lens(Warp):
 
 
 class Zoom(Warp):
-    """Everything is enlarged about the centre, then shifted. Of a blur that averages several magnifications or shifts,
-    it is their mean."""
+    """Everything is enlarged about the centre, then shifted. Of a blur that averages several, it is their mean."""
 
     def __init__(self, size: tuple[int, int], magnification: float, shift: tuple[float, float] = (0, 0)) -> None:
         """Set the magnification, a factor, and the shift (x, y) to the right and down, in pixels."""

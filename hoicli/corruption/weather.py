@@ -69,8 +69,7 @@ def night(image: Image, darkness: Night, stops: float, lamps: float, photons: fl
 
     stops: how much less light there is, a stop a factor of two; lamps: the share of the light that comes from lamps and
     a dark sky, the rest being white and even; photons: the mean count of white; deviation: of the noise of reading, as
-    a share of white. Noise is that of Foi et al. (2008): its variance is light / photons + deviation^2, in linear
-    light."""
+    a share of white. Noise is that of Foi et al. (2008): of variance light / photons + deviation^2, in linear light."""
     light = linear_light(np.arange(256)).astype(np.float32)
     brightness = srgb_values(np.arange(LIGHT_STEPS) / (LIGHT_STEPS - 1))
     colours = np.stack([LAMP_LIGHT, SKY_LIGHT])

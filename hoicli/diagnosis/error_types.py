@@ -166,8 +166,7 @@ class _GroupFit(NamedTuple):
     """How each group of V-COCO predictions fits each ground truth of its image, K combinations in all.
 
     group [K]: the group. same_person [K]: whether it belongs to the person of the ground truth; same_object: whether
-    its object box matches (where neither has an object: the action is the same); same_action: whether it has that
-    action."""
+    its object box matches (where neither has an object: the action is the same); same_action: its action."""
 
     group: Ints
     same_person: Bools

@@ -249,8 +249,7 @@ class Diagnosis:
         return len(np.unique(self._columns["truth_image"][np.isin(self._columns["truth_class"], classes)]))
 
     def counts(self) -> dict[str, Ints]:
-        """Return, by error type, [C] how many predictions of each class have it; for "missed_gt", how many ground
-        truths."""
+        """Return, by error type, [C] how many predictions (for "missed_gt", ground truths) of each class have it."""
         columns, cells = self._columns, len(ERRORS) * self._classes
         cell = columns["error"].astype(np.int64) * self._classes + self._listed.interaction
         # NOT_COUNTED is above all error types, so the cells of predictions that do not count are cut off.

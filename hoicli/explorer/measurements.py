@@ -62,8 +62,7 @@ class PageRequest:
 class Numbers(NamedTuple):
     """The numbers of M models and C classes on all data or a part. positives [C]: the count of ground truth; ap [M, C]:
     in percent, NaN for a class without ground truth; counts [M, C, S]: of predictions, and of missed ground truth, for
-    each of S STATES; gains [M, C, S]: how much repairing all errors of a type adds to the AP, None if that was not
-    computed for this part."""
+    each of S STATES; gains [M, C, S]: how much repairing all errors of a type adds to the AP, None if not computed."""
 
     positives: Ints
     ap: Floats
@@ -142,11 +141,6 @@ class _Views(NamedTuple):
     parts: Mapping[tuple[str, str], Protocol]
     repaired: Sequence[Protocol]
 
-    @property
-    def tallied(self) -> list[Protocol]:
-        """Return the views whose AP is computed from a tally of hits and scores, without a diagnosis."""
-        return [*self.table, *(view for view in self.parts.values() if view not in self.repaired)]
-
 
 def measure(streams: Sequence[Predictions], gt: Stream, request: PageRequest, policy: ErrorPolicy) -> Measured:
     """Read the ground truth and each model's stream of predictions, and measure all that the page shows. Raises
@@ -186,8 +180,7 @@ def measure(streams: Sequence[Predictions], gt: Stream, request: PageRequest, po
 
 def _views(request: PageRequest, table_protocols: Sequence[Protocol]) -> _Views:
     """Return the views that a request needs: the protocols of the table of mAP, the main protocol on each part of each
-    slice of the data, and which of these get a diagnosis. table_protocols: those of the table of mAP that can be
-    computed."""
+    slice of the data, and which of these get a diagnosis. table_protocols: of the table, those that can be computed."""
     views_on_parts, repaired = {}, []
     for slice_ in request.slices:
         for number, part_name in enumerate(slice_.parts):
@@ -211,10 +204,10 @@ def _gather_models(
 
     models = []
     diagnosed = [request.protocol, *views.repaired]
+    # the views whose AP is computed from a tally of hits and scores, without a diagnosis
+    tallied = [*views.table, *(view for view in views.parts.values() if view not in views.repaired)]
     for stream in streams:
-        model = match_and_diagnose(
-            stream, truth, views.tallied, diagnosed, request.filters, policy, collector=make_collector
-        )
+        model = match_and_diagnose(stream, truth, tallied, diagnosed, request.filters, policy, collector=make_collector)
         model.coverage.report(truth, [request.protocol], stream.name, model=stream.model if len(streams) > 1 else None)
         model.tally.leave_out(find_unlabelled_views(dict.fromkeys(views.table, model.tally), (), stream.name))
         models.append(model)
@@ -243,8 +236,7 @@ def _measure_models(
 
 @dataclass(frozen=True)
 class _ModelResults:
-    """Makes rows and numbers of the matched predictions of the named models (`gathered`). parts: {(slice, part): the
-    main protocol on it}."""
+    """Makes rows and numbers of the matched predictions of the named models (`gathered`). parts: as in `_Views`."""
 
     request: PageRequest
     names: Sequence[str]
@@ -317,8 +309,7 @@ class _ModelResults:
             yield (name, part), Numbers(positives, ap_percent, np.stack(counts), gains_percent)
 
     def _is_inside(self, view: Protocol, members: Mapping[str, Bools], table: TruthTable | ErrorTable) -> Bools:
-        """Return [T]: whether each triplet of a table is in the part that a view is of; all are if it is of all
-        data."""
+        """Return [T]: whether each triplet of a table is in a view's part; all are if it is of all data."""
         if view.part is None:
             return np.ones(len(table.image), np.bool_)
         slice_, number = view.part.slice, view.part.number

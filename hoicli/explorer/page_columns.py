@@ -255,8 +255,7 @@ class _Combinations(NamedTuple):
 
     def nearest(self, group: Ints, place: Ints) -> tuple[Ints, Ints]:
         """Return two columns: the groups in which any combination touches, and for each the place of the combination
-        with the nearest ground truth. place: combinations, as places among the K; group: the number of each one's
-        group, ascending."""
+        with the nearest ground truth. place: combinations, as places among the K; group: of each one, ascending."""
         # Of those that touch, keep the ones with the highest value of one criterion after the other.
         starts, is_best = run_starts(group), self.touches[place]
         for criterion in (self.both_match[place], self.lower_overlap[place], self.total[place]):

@@ -37,8 +37,7 @@ def address(**words: object) -> str:
 
 
 def findings(measured: Measured) -> list[list[Cell]]:
-    """Return about three sentences that sum up the page, each as a list of texts and of links to the view to look
-    at."""
+    """Return about three sentences that sum up the page, each as a list of texts and of links to views."""
     if not measured.several:
         sentences = [_map_cells(measured), _repair_cells(measured), _confusion_cells(measured)]
         return [cells for cells in sentences if cells]
@@ -74,8 +73,7 @@ def tables(measured: Measured) -> Iterator[Record]:
 
 
 def signatures(measured: Measured, model: Model) -> list[str]:
-    """Return the different signatures of a model's numbers: that of its mAP by the main protocol, then that of its
-    errors."""
+    """Return the different signatures of a model's numbers: of its mAP by the main protocol, then of its errors."""
     rows = [row for row in measured.comparison if row["tags"].get("model", model.name) == model.name]
     return list(dict.fromkeys(str(row["signature"]) for row in [*rows[:1], *model.rows[:1]]))
 

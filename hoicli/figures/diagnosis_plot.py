@@ -120,8 +120,7 @@ def plot_no_interaction(rows: Iterable[Row], path: str, look: Look = PAPER) -> N
 
 
 def _class_group(row: Row) -> str:
-    """Return the group of classes that a row is of: the part that its tags name, else its subset; "" for that of all
-    classes."""
+    """Return the group of classes that a row is of: the part that its tags name, else its subset; "" for all."""
     part = (row.get("tags") or {}).get("part")
     if part is not None:
         return str(part) if row["subset"] in ALL_CLASSES else ""

@@ -1,5 +1,4 @@
-"""Figures of ratings: how raters use a scale, and how well every two of them agree (the SHOE supplement's Figures 2 to
-4)."""
+"""Figures of ratings: how raters use a scale, and how well every two agree (the SHOE supplement's Figures 2 to 4)."""
 
 from __future__ import annotations
 

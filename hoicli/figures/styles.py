@@ -32,8 +32,7 @@ class Look:
         return self.font / SMALL
 
     def room(self, natural: float) -> float:
-        """Return the width in inches to draw the figure with, before it is enlarged; `natural` if no width is asked
-        for."""
+        """Return the width in inches to draw the figure with, before it is enlarged; `natural` by default."""
         return natural if self.width is None else self.width / self.scale
 
 

@@ -258,7 +258,12 @@ class Interactions:
         action_map_hicodet.py, which sorts an image's predictions by triplet score first; between images they are
         ordered by id, where the released code takes the order of the file."""
         verb_of = class_actions(annotated.ground_truth.vocabulary)  # by interaction
-        recallable = self._recallable_interactions(annotated, as_released=as_released)
+        # The ground-truth triplets that count towards recall: those whose pair some prediction localises; as released,
+        # also those in images without predictions.
+        counted = self._is_localised[annotated.pair]
+        if as_released:
+            counted = counted | ~self._has_predictions[annotated.image[annotated.pair]]
+        recallable = annotated.ground_truth.scenes.interaction[annotated.triplet[counted]]
         interaction, code = self._ranked_outcomes(annotated, verb_of)
         means: dict[str, tuple[float | None, int]] = {}
         for subset, classes in annotated.classes.items():
@@ -276,14 +281,6 @@ class Interactions:
             has_mean = in_mean.any() and (as_released or self._has_predictions.any())
             means[subset] = (float(ap[in_mean].mean()), int(in_mean.sum())) if has_mean else (None, 0)
         return means
-
-    def _recallable_interactions(self, annotated: AnnotatedPairs, *, as_released: bool) -> Ints:
-        """Return the interaction of each ground-truth triplet that counts towards recall: those whose pair some
-        prediction localises; as released, also those in images without predictions."""
-        counted = self._is_localised[annotated.pair]
-        if as_released:
-            counted = counted | ~self._has_predictions[annotated.image[annotated.pair]]
-        return annotated.ground_truth.scenes.interaction[annotated.triplet[counted]]
 
     def _ranked_outcomes(self, annotated: AnnotatedPairs, verb_of: Ints) -> tuple[Ints, NDArray[np.uint8]]:
         """Return two columns about the triplets on localised pairs, verb by verb, the best verb score first: the

@@ -105,8 +105,7 @@ def read_pair_batches(
 
     The pairs of a record are its `pairs`; without that key, the distinct (subject, object) of its triplets, those of
     no_interaction included: whether a pair is detected does not depend on its label (Diag-HOI 2.4, 4.1). By protocol
-    `diag`, pairs without a person as subject and triplets without a class are left out; in V-COCO, those without
-    object.
+    `diag`, pairs without a person as subject and triplets without a class are left out; in V-COCO, without object.
 
     protocol: which triplets count (None: the dataset's usual protocol). known_ids: the images of the ground truth;
     others are an error. box_scores: every record needs `scores`. triplet_scores: use a triplet's score as its verb's.

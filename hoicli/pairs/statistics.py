@@ -190,7 +190,10 @@ class PairStatistics:
             map_of_subsets = interactions.mean_ap(self._annotated_pairs, as_released=self.as_released)
         for subset, figures in results.items():
             figures["inter_map"] = map_of_subsets.get(subset, (None, 0))
-        results["full"] |= self._negative_figures(counted, matches)
+        interacting = self.gathered.matches["row"][matches]
+        neg_ap, negatives = self._negative_ap(counted, interacting, needed="neg_ap" not in self.reasons)
+        neg_share = _share(negatives, self._count_pairs(counted, self._is_annotated))
+        results["full"] |= {"neg_ap": (neg_ap, negatives), "neg_share": neg_share}
         if self.interacting is not None:
             ap = None
             if "interactiveness_ap" not in self.reasons:  # of "interacts", for the kept pairs of all images
@@ -216,16 +219,6 @@ class PairStatistics:
         if subset != "full":
             figures["pair_precision_own_images"] = _share(correct, detected)
         return figures
-
-    def _negative_figures(self, counted: Bools, matches: Ints) -> dict[str, Figure]:
-        """Return the AP of "does not interact" and the share of detected pairs that do not, by metric. counted,
-        matches: as in `_pair_figures`."""
-        interacting = self.gathered.matches["row"][matches]
-        neg_ap, negatives = self._negative_ap(counted, interacting, needed="neg_ap" not in self.reasons)
-        return {
-            "neg_ap": (neg_ap, negatives),
-            "neg_share": _share(negatives, self._count_pairs(counted, self._is_annotated)),
-        }
 
     def _count_pairs(self, counted: Bools, images: Bools) -> int:
         """Return how many detected pairs count (`counted` [P]) and are in certain `images` [N] of the ground truth."""

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from hoicli.resampling.sums import ImageSums
 
 WORTH_FORKING = 1 << 22
-"""From how many true positives, times rounds, on it is worth sharing the work out to several processes: they take a
-tenth of a second."""
+"""From how many true positives, times rounds, on several processes, which take a tenth of a second, are worth it."""
 
 
 Weighted: TypeAlias = "RankedLists | ImageSums"

@@ -315,8 +315,7 @@ def _extent_remarks(
 
 def _percent(rows: Mapping[Cell, CellRow], unit: str | None) -> dict[Cell, float]:
     """Return the values, in percent, of the cells that have one. unit: "percent" or "fraction", if the user says it,
-    which overrules the unit of the rows. Raises `DataError` for a value that cannot be percent, or looks like a
-    fraction."""
+    which overrules the unit of the rows. Raises `DataError` for what cannot be percent or looks like a fraction."""
     values: dict[Cell, float] = {}
     unchecked: dict[Cell, CellRow] = {}  # rows that should be percent
     for cell, row in rows.items():

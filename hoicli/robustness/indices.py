@@ -25,8 +25,7 @@ Values = Mapping[str, Sequence[float]]
 
 
 def deviation(values: Iterable[float]) -> float:
-    """Return the standard deviation of a whole population (divided by n): the levels of a benchmark are no sample of
-    more levels."""
+    """Return the standard deviation of a whole population (divided by n): a benchmark's levels are no sample."""
     values = list(values)
     average = fmean(values)
     return math.sqrt(fmean((value - average) ** 2 for value in values))

@@ -26,8 +26,7 @@ from hoicli.records.parsing import Record, is_number, parse
 LEVELS = ("clean", "low", "middle", "high")
 """The severities of SAMPL's masks, rising; clean is the original image."""
 RATIOS: Mapping[str, float] = {"clean": 0.0, "low": 0.4, "middle": 0.5, "high": 0.6}
-"""By level, the side of the black rectangle as a share of the side of its instance (the best row of the paper's Table
-3)."""
+"""By level, the side of the black rectangle as a share of its instance's side (the best row of the paper's Table 3)."""
 THRESHOLD = 0.1
 """tau; ours, as the paper's words give no value."""
 EPSILON = 1e-8
@@ -35,8 +34,7 @@ EPSILON = 1e-8
 
 @dataclass(frozen=True)
 class Epoch:
-    """A finished epoch of training: its number, the level it was trained at (0 to 3, an index of LEVELS), and its
-    validation score."""
+    """A finished epoch of training: its number, its level (0 to 3, an index of LEVELS), and its validation score."""
 
     epoch: int
     level: int

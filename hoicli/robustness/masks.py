@@ -7,8 +7,7 @@ says that the ratio controls "the final height and width of the generated black 
 instance's bounding box". So the dilation with which the paper begins changes nothing, and there is none. The largest
 expansion is ours: the paper's words give none.
 
-Random amounts depend on (seed, image_id, number of the box) alone, through BLAKE2: the same on every machine, whatever
-else is masked.
+Random amounts depend on (seed, image_id, number of the box) alone, through BLAKE2: the same on every machine.
 
     >>> mask_rectangle((10, 20, 30, 60), ratio=0.5, outwards=(0, 0, 0, 0), size=None)
     (15, 30, 24, 49)
@@ -82,8 +81,7 @@ class Change(NamedTuple):
     apply: Callable[[Pixels, Any], Pixels]
 
     def record(self, record: Record) -> Record:
-        """Return the image record, which must have been checked (`read_record`), with what to do to its image in the
-        field `key`."""
+        """Return the image record, which `read_record` must have checked, with what to do to its image under `key`."""
         return {**record, self.key: self.choose(record)}
 
 
@@ -129,8 +127,7 @@ def blacken(pixels: Pixels, rectangles: Sequence[Sequence[int]]) -> Pixels:
 
 
 def chosen_boxes(record: Mapping[str, Any]) -> list[int]:
-    """Return the indices of the boxes to mask, ascending: subjects and objects of interactions, one box for each
-    instance.
+    """Return the indices of the boxes to mask, ascending: subjects and objects of interactions, one for each instance.
 
     HICO-DET draws an instance anew for every pair that it is in: of boxes of one label with an IoU of SAME_INSTANCE or
     more, only the first is taken. Raises `DataError` for more than MOST_MASKS boxes.
@@ -181,8 +178,7 @@ def _is_coordinate(value: object) -> bool:
 
 
 def random_shares(seed: int, image_id: str, number: int) -> tuple[float, ...]:
-    """Return four random numbers in [0, 1), one for each edge of a box, the same on every machine. number: the index of
-    the box in its image."""
+    """Return four random numbers in [0, 1), one for each edge of a box. number: the index of the box in its image."""
     digest = hashlib.blake2b(f"{seed}\0{image_id}\0{number}".encode(), digest_size=16).digest()
     return tuple(word / 2**32 for word in struct.unpack(">4I", digest))
 

@@ -109,12 +109,10 @@ def grid_signature(grid: Grid) -> str:
 
 
 def tables(grids: Sequence[Grid], rows: Sequence[Row]) -> list[Sequence[Row]]:
-    """Return tables for people, each as a list of rows for `tables.notations.render`. rows: of all grids
-    (`robustness_rows`).
+    """Return tables for people, each as a list of rows for `tables.notations.render`. rows: `robustness_rows` of grids.
 
     The first table is the summary, a line for each model. The others have, for one model, its values of every
-    corruption and of every family at each severity; for several models, their means side by side, as in the paper's
-    Table 4.
+    corruption and of every family at each severity; for several models, their means side by side (the paper's Table 4).
     """
     summary = [row for row in rows if row["metric"] == "worst" or not any(key in row for key in PARTS)]
     if len(grids) == 1:

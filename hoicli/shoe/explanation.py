@@ -1,5 +1,4 @@
-"""The reasons for SHOE's numbers: a record for each ground truth and each unmatched prediction (supplement, Figure
-6)."""
+"""The reasons for SHOE's numbers: a record for each ground truth and unmatched prediction (supplement, Figure 6)."""
 
 from __future__ import annotations
 
@@ -66,7 +65,7 @@ class _Records:
         paired = np.flatnonzero(self._partner[0] >= 0)
         self._verb, self._object, self._both = (np.full(len(is_matched), np.nan) for _ in range(3))
         verb_row, object_row = self._partner[:, paired]
-        self._verb[paired], self._object[paired] = shoe.verb_and_object_of(verb_row, object_row, paired)
+        self._verb[paired], self._object[paired] = shoe.verb_and_object(verb_row, object_row, paired)
         self._both[paired] = shoe.combine(self._verb[paired], self._object[paired]) / UNIT  # in [0, 1]
         self._truth_place, self._place = shoe.places
         # [G, 2]: the subject's and the object's IoU of each ground truth with the prediction it took

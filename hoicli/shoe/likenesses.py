@@ -30,8 +30,7 @@ NONE = -1
 
 
 def normalise(label: str) -> str:
-    """Return a label in the form in which labels are compared: lower case, one underscore between words, plain
-    characters."""
+    """Return a label in the form in which labels are compared: lower case, plain characters, single underscores."""
     return normalise_spelling(label).lower()
 
 

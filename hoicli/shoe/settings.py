@@ -17,8 +17,7 @@ OFFLINE = (*(f"wordnet:{name}" for name in ("path", "wup", "lch", "lin", "res", 
 BACKENDS = (*OFFLINE, "llm", "table")
 
 RULES = ("mean", "median", "majority")
-"""Rules that combine several ratings; majority: the most frequent, of equally frequent ones that of the model listed
-first."""
+"""Rules that combine several ratings; majority: the most frequent, of several that of the first model."""
 
 METRICS = {metric.name: metric.says for metric in printed_by("shoe-eval") if metric.kinds == (MEAN,)}
 """SHOE's metrics, in the order of rows."""

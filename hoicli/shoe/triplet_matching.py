@@ -44,16 +44,14 @@ from hoicli.shoe.likenesses import ComparedClasses, Likeness, TruthClasses
 from hoicli.shoe.settings import ShoeOptions
 
 Overlap = Callable[[Ints, Ints], Floats]
-"""A function (rows of predicted boxes [M], rows of ground-truth boxes [M]) -> the IoU of each two, which must be of one
-image."""
+"""A function (rows of predicted boxes [M], of ground-truth boxes [M]) -> the IoU of each two, which share an image."""
 
 IOU_THRESHOLD = 0.5
 UNIT = 1_000_000_000
 IMAGES_AT_ONCE = 256
 """How many images' boxes are compared together: so few that their overlaps stay in cache."""
 MOST_PAIRS = 1 << 22
-"""How many pairs of triplets may overlap in one image: a hundred thousand predictions on forty annotations, all in one
-place."""
+"""How many pairs of triplets may overlap in one image: a hundred thousand predictions on forty annotations."""
 
 
 class OverlappingPairs(NamedTuple):
@@ -138,7 +136,8 @@ class Shoe:
     def similarities(self, truth: Ints, prediction: Ints) -> Ints:
         """Return [M]: the similarity of each ground-truth triplet to a predicted one (rows), verb and object combined
         as the options say, in whole UNITs, of which one is the similarity 1: sums of whole numbers are exact."""
-        return self.combine(*self.verb_and_object(truth, prediction))
+        names = self.classes.verb_row[truth], self.classes.object_row[truth]
+        return self.combine(*self.verb_and_object(*names, prediction))
 
     def combine(self, verb: Floats, object_: Floats) -> Ints:
         """Return [M]: similarities of verbs and of objects combined as the options say, in whole UNITs."""
@@ -153,15 +152,11 @@ class Shoe:
             combined = np.where(np.isnan(object_), verb, combined)
         return np.rint(combined * UNIT).astype(np.int64)
 
-    def verb_and_object(self, truth: Ints, prediction: Ints) -> tuple[Floats, Floats]:
-        """Return the similarity of the verbs [M] and that of the objects [M] of each ground-truth triplet to a
-        predicted one (rows). An object's similarity is NaN where neither triplet has an object or the predicted one has
-        no label, but 0 where a predicted one without a label stands against none."""
-        names = self.classes.verb_row[truth], self.classes.object_row[truth]
-        return self.verb_and_object_of(*names, prediction)
-
-    def verb_and_object_of(self, truth_verb: Ints, truth_label: Ints, prediction: Ints) -> tuple[Floats, Floats]:
-        """Return what `verb_and_object` does, of classes given by their verbs and objects as rows of `TruthClasses`."""
+    def verb_and_object(self, truth_verb: Ints, truth_label: Ints, prediction: Ints) -> tuple[Floats, Floats]:
+        """Return the similarity of the verbs [M] and that of the objects [M] of each class to a predicted triplet (a
+        row). truth_verb, truth_label: the classes' names, as rows of `TruthClasses`. An object's similarity is NaN
+        where neither has an object or the predicted one has no label, but 0 where one without a label stands against
+        none."""
         label = self.predictions.label[prediction]
         verb = self.verbs.look_up(truth_verb, self.predictions.verb[prediction])
         object_ = self.objects.look_up(truth_label, label)
@@ -227,8 +222,7 @@ class Shoe:
         return counts
 
     def _compare_with_dataset(self, compared: ComparedClasses) -> tuple[Ints, Ints]:
-        """Return [P] the place of the class that is most similar to each prediction, of equals the first; and how
-        similar."""
+        """Return [P] the place of the class most similar to each prediction, of equals the first; and how similar."""
         codes = self.predictions.verb * max(len(self.predictions.objects), 1) + self.predictions.label
         _, first, names_number = np.unique(codes, return_index=True, return_inverse=True)
         place, similarity = np.zeros(len(first), dtype=np.int64), np.zeros(len(first), dtype=np.int64)
@@ -236,7 +230,7 @@ class Shoe:
         # some predictions at a time, each with all classes
         for part in blocks_of(np.full(len(first), count)):
             rows = np.tile(np.arange(count), part.stop - part.start)
-            verb_and_object = self.verb_and_object_of(
+            verb_and_object = self.verb_and_object(
                 compared.verb_row[rows], compared.object_row[rows], np.repeat(first[part], count)
             )
             values = self.combine(*verb_and_object).reshape(-1, count)

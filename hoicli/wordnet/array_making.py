@@ -1,5 +1,4 @@
-"""The compiled arrays of a WordNet (`graph.Graph`, `graph.Lemmas`), made from nltk's reader, which reads all of it
-once.
+"""The compiled arrays of a WordNet (`graph.Graph`, `graph.Lemmas`), made from one reading by nltk.
 
 `python -m tests.support.wordnet_build` makes the arrays of the embedded WordNet 3.0; those of others are made when they
 are first asked for (`lexicon`).
@@ -174,8 +173,7 @@ def _gloss(
 
 
 def _tag_counts(reader: WordNetReader) -> Counter[str]:
-    """Return {sense key: how often that sense was tagged in texts (the semantic concordances)}; empty in a WordNet
-    without counts."""
+    """Return {sense key: how often that sense was tagged in texts (the semantic concordances)}; {} without counts."""
     if not reader.files.has(COUNTS):
         return Counter()
     with reader.open(COUNTS) as lines:

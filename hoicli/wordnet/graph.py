@@ -3,8 +3,7 @@ of senses, lemmas, relations, depths and counts, for what is computed in bulk.
 
 A synset is an integer, its row: the parts of speech follow one another (nouns, verbs, adjectives, adverbs), each in the
 order of its data file, so `ranges["v"]` are all verb synsets and a relation may cross parts of speech. The arrays are
-made by `array_making.compile_arrays` from nltk's reader, with nltk's names; they open in milliseconds, and without
-nltk.
+made by `array_making.compile_arrays` from nltk's reader, with nltk's names; they open in milliseconds.
 """
 
 from __future__ import annotations
@@ -108,8 +107,7 @@ class Files:
         return data
 
     def digest(self, names: Iterable[str]) -> str:
-        """Return sixteen hexadecimal digits that depend on the content of the named files; those that are not there are
-        left out."""
+        """Return sixteen hexadecimal digits that depend on the content of those of the named files that are there."""
         content = hashlib.sha256()
         for name in names:
             if self.has(name):
@@ -119,8 +117,7 @@ class Files:
 
 
 class Lemmas(Mapping[str, list[int]]):
-    """A mapping {lemma: rows of its synsets}, in the order of POS, and in each part of speech the most frequent sense
-    first."""
+    """A mapping {lemma: rows of its synsets}, in the order of POS, and within each by frequency."""
 
     def __init__(self, arrays: Arrays) -> None:
         """Take the arrays "lemmas" [bytes]: the L lemmas, sorted, a line each; "sense_count" [L]: how many senses each
@@ -223,8 +220,7 @@ class Graph:
         raise IndexError(f"no synset {row}")
 
     def words(self, row: int) -> list[int]:
-        """Return the numbers of the lemmas (words) of a synset, given its row. The word that names the synset comes
-        first."""
+        """Return the numbers of the lemmas (words) of a synset, given its row; first the word that names it."""
         numbers: list[int] = self.array("words")[self._word_start[row] : self._word_start[row + 1]].tolist()
         return numbers
 

@@ -9,8 +9,7 @@ with their conventions, which are said below and held by tests/wordnet/test_meas
 Conventions that are nltk's own: verbs have many roots, so path, wup and lch join them under one simulated root, which
 lies one step above the farthest ancestor of a synset; the subsumer of wup is the common ancestor of the greatest
 *shortest* depth (the first synset itself, else the first by name, where several tie), but its *longest* depth enters
-the formula, so wup(a, b) may differ from wup(b, a), and wup(a, a) from 1. Ties among path lengths cannot matter: only
-the length is used.
+the formula, so wup(a, b) may differ from wup(b, a), and wup(a, a) from 1. Ties among paths cannot matter.
 """
 
 from __future__ import annotations
@@ -192,8 +191,7 @@ def _have_common_ancestor(graph: Graph, pos: str, pairs: Ints) -> Bools:
 
 
 def _distances(graph: Graph, pos: str, first: Ints, second: Ints) -> Ints:
-    """Return [P]: the steps of the shortest way between first[i] and second[i] over a common ancestor, which they must
-    have."""
+    """Return [P]: the steps of the shortest way between first[i] and second[i], which must have a common ancestor."""
     # many pairs have the same subsumer, so each two synsets, as one number, are compared once
     pairs, pair_number = np.unique(first * (graph.size + 1) + second, return_inverse=True)
     first, second = np.divmod(pairs, graph.size + 1)

@@ -48,8 +48,7 @@ class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
 
     nltk parses the index files whenever a reader is made; here a compiled graph is used instead. nltk also makes a map
     from WordNet 3.0 to the WordNet that it reads; here there is none. A satellite (an adjective near another one in
-    meaning) is numbered among all adjective senses of its word, as WordNet does and nltk did up to 3.9.1, whatever
-    release is installed.
+    meaning) is numbered among all adjective senses of its word, as WordNet does and nltk did up to 3.9.1.
     """
 
     def __init__(self, files: Files, graph: Graph | None = None, languages: Files | None = None) -> None:
@@ -74,8 +73,7 @@ class WordNetReader(WordNetCorpusReader):  # type: ignore[misc]
             return None
 
     def words_of(self, language: str) -> Mapping[str, list[str]]:
-        """Return {word of a language: ids of its synsets, such as "00001740-n"}. Raises nltk's `WordNetError` if the
-        language is not there."""
+        """Return {word of a language: ids of its synsets ("00001740-n")}. Raises nltk's `WordNetError` for none."""
         self._load_lang_data(language)
         words: Mapping[str, list[str]] = self._lang_data[language][1]
         return words

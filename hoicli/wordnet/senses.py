@@ -151,8 +151,7 @@ def _noun_sense(vocabulary: Vocabulary, name: str) -> str | None:
 
 
 def _sense_of_id(noun_id: str) -> str:
-    """Return the sense of WordNet 3.0 with an id ("n02084071": part of speech and byte offset). Raises `KeyError` for
-    an id without a sense."""
+    """Return WordNet 3.0's sense of an id ("n02084071": part of speech and byte offset). Raises `KeyError` for none."""
     graph = open_embedded().graph
     return graph.names[graph.row_at_offset(noun_id[0], int(noun_id[1:]))]
 

@@ -99,6 +99,5 @@ def _fold_spellings(word: str) -> tuple[str, str]:
 
 
 def _fold(word: str) -> str:
-    """Return the letters and digits of a word in lower case, with the marks that are characters of their own (Hindi's
-    vowel signs)."""
+    """Return a word's letters and digits in lower case, with marks that are characters (Hindi's vowel signs)."""
     return "".join(letter for letter in word.lower() if letter.isalnum() or unicodedata.category(letter)[0] == "M")

@@ -14,8 +14,7 @@ from hoicli.wordnet.lexicon import Lexicon
 from hoicli.wordnet.senses import senses_in
 
 SPELLING, USER, LEMMA, TABLE = "spelling", "user", "form", "table"
-"""How a word is mapped: it is spelled as the class; the user says so; it is another form of its name; words.json says
-so."""
+"""How a word is mapped: it is spelled as the class; the user says so; another form of its name; words.json says so."""
 SYNONYM, KIND, OBJECT, NONE = "synonym", "kind", "object", "none"
 """It has the class's sense; it is a kind of it; the object decides between verbs. Or it is not mapped."""
 SAME_WORD = frozenset((SPELLING, USER, LEMMA))

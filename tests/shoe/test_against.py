@@ -187,7 +187,7 @@ def test_the_most_similar_class_of_the_dataset(data: tuple[list[dict[str, Any]],
     for prediction in range(len(shoe.predictions.verb)):
         row = np.array([prediction])
         values = [
-            int(shoe.combine(*shoe.verb_and_object_of(np.array([verb]), np.array([name]), row))[0])
+            int(shoe.combine(*shoe.verb_and_object(np.array([verb]), np.array([name]), row))[0])
             for verb, name in zip(compared.verb_row.tolist(), compared.object_row.tolist(), strict=True)
         ]
         best = int(np.argmax(values))
