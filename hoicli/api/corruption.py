@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
@@ -120,19 +121,15 @@ def _iterate_cells(
         pixels, record = _read_pixels(image, place), dict(fields)
         if record.get("boxes") is not None:
             record["boxes"] = box_array(record["boxes"]).tolist()
-        if with_clean:
-            yield pixels, engine.clean_record(record, seed, recipe, boxes_kept=boxes_kept)
         shape = _shape_of(pixels)
+        make_record = partial(engine.cell_record, record, seed=seed, shape=shape, recipe=recipe, boxes_kept=boxes_kept)
+        if with_clean:
+            yield pixels, make_record(engine.CLEAN_CELL, scores=None)
         for name, cells_of_name in groupby(cells, key=itemgetter(0)):
             parameters = effects.draw(name, shape, image_id=record["image_id"], seed=seed, recipe=recipe)
             for cell in cells_of_name:
                 corrupted = _apply(pixels, name, parameters, recipe.level(*cell))
-                yield (
-                    corrupted,
-                    engine.cell_record(
-                        record, cell, seed, None, shape, parameters, recipe=recipe, boxes_kept=boxes_kept
-                    ),
-                )
+                yield corrupted, make_record(cell, scores=None, parameters=parameters)
 
 
 def _read_pixels(image: Any, place: str) -> Pixels:

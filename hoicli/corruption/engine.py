@@ -181,9 +181,12 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
         if not plan.alone:
             _check_place(job, plan)
             make_file = partial(_make_file, job, plan, picture, Original(colours), hashlib.sha256(data).hexdigest())
+    make_record = partial(
+        cell_record, record, seed=plan.seed, shape=shape, recipe=plan.recipe, boxes_kept=plan.boxes_kept
+    )
     lines = []
     if plan.with_clean:
-        original_record = clean_record(record, plan.seed, plan.recipe, boxes_kept=plan.boxes_kept)
+        original_record = make_record(CLEAN_CELL, scores=None)
         if make_file is not None:
             _copy_original(job, plan, data)
             original_record |= {"psnr": None, "ssim": 1.0}  # no pixel changed
@@ -196,10 +199,7 @@ def corrupt_image(job: Job, plan: Plan) -> bytes:
             parameters = draw(name, shape, image_id=record["image_id"], seed=plan.seed, recipe=plan.recipe)
         for cell in cells:
             scores = None if make_file is None else make_file(cell, parameters)
-            corrupted_record = cell_record(
-                record, cell, plan.seed, scores, shape, parameters, recipe=plan.recipe, boxes_kept=plan.boxes_kept
-            )
-            lines.append(dump(corrupted_record))
+            lines.append(dump(make_record(cell, scores=scores, parameters=parameters)))
     return b"".join(lines)
 
 
@@ -269,42 +269,29 @@ def _make_file(
 
 def cell_record(
     record: Mapping[str, Any], cell: tuple[str, int], seed: int, scores: Scores | None, shape: Shape,
-    parameters: Any, *, recipe: Recipe = HOICLI_1, boxes_kept: bool = False,
+    parameters: Any = None, *, recipe: Recipe = HOICLI_1, boxes_kept: bool = False,
 ) -> Record:  # fmt: skip
-    """Return the record of a corrupted image: the record of the image, with the file name of the corrupted one, how it
-    was made, and, if it has boxes, these where their content went and the visible share of each.
+    """Return the record of a corrupted image: the record of the image, with the name of its file in the cell's folder,
+    how it was made, and, if it has boxes, these where their content went and the visible share of each.
 
-    cell: (corruption, severity). scores: (PSNR, None if no pixel changed; SSIM, None if the picture is too small);
-    without them, if no file was made, the record has neither. shape: (height, width, channels) of the image.
-    parameters: the random part of the corruption. boxes_kept: whether boxes stay where they are."""
+    cell: (corruption, severity); CLEAN_CELL for the original image beside corrupted ones. scores: (PSNR, None if no
+    pixel changed; SSIM, None if the picture is too small); without them, if no file was made, the record has neither.
+    shape: (height, width, channels) of the image. parameters: the random part of the corruption. boxes_kept: whether
+    boxes stay where they are."""
     name, severity = cell
-    result = _made_record(record, cell, seed, recipe, boxes_kept=boxes_kept)
+    recipe_text = recipe.recipe_text(name, boxes_kept=boxes_kept)
+    file_name = {"file_name": f"{name}/{severity}/{record['file_name']}"} if "file_name" in record else {}
+    result = {**record, **file_name, "corruption": name, "severity": severity, "recipe": recipe_text, "seed": seed}
     if scores is not None:
         result |= {"psnr": scores[0], "ssim": scores[1]}
     boxes = record.get("boxes")
-    if boxes is not None:
+    if boxes is not None and cell == CLEAN_CELL:
+        result["visibility"] = [1.0] * len(boxes)
+    elif boxes is not None:
         result["boxes"], result["visibility"] = boxes_after(
             name, shape, parameters, recipe.level(name, severity), boxes, boxes_kept=boxes_kept
         )
     return result
-
-
-def clean_record(record: Mapping[str, Any], seed: int, recipe: Recipe, *, boxes_kept: bool = False) -> Record:
-    """Return the record of an original image beside corrupted ones: with the fields that theirs have, its own boxes,
-    and every box wholly visible. seed, recipe, boxes_kept: of the corrupted images."""
-    result = _made_record(record, CLEAN_CELL, seed, recipe, boxes_kept=boxes_kept)
-    return result if record.get("boxes") is None else {**result, "visibility": [1.0] * len(record["boxes"])}
-
-
-def _made_record(
-    record: Mapping[str, Any], cell: tuple[str, int], seed: int, recipe: Recipe, *, boxes_kept: bool
-) -> Record:
-    """Return the record of an image of a cell, (corruption, severity): the original's, with the name of its file in the
-    cell's folder, and how it was made."""
-    name, severity = cell
-    recipe_text = recipe.recipe_text(name, boxes_kept=boxes_kept)
-    file_name = {"file_name": f"{name}/{severity}/{record['file_name']}"} if "file_name" in record else {}
-    return {**record, **file_name, "corruption": name, "severity": severity, "recipe": recipe_text, "seed": seed}
 
 
 def boxes_after(

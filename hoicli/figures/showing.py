@@ -104,8 +104,8 @@ def _layers(sources: Sequence[Source], records: Sequence[Record | None], top: in
     inks = cycle(INKS)
     for source, record in zip(sources, records, strict=True):
         labels_of_pairs: dict[tuple[int, int | None], list[str]] = {}  # by the indices of the boxes
-        boxes = [] if record is None else record["boxes"]
-        hois = [] if record is None else record["hois"]
+        record = record or {"boxes": [], "hois": []}
+        boxes, hois = record["boxes"], record["hois"]
         if source.scored:
             hois = sorted(hois, key=lambda hoi: -hoi["score"])[:top]  # equal scores in the record's order
         for hoi in hois:
@@ -118,13 +118,11 @@ def _layers(sources: Sequence[Source], records: Sequence[Record | None], top: in
         yield Layer(source.name, next(inks) if source.scored else TRUTH_INK, pairs)
 
 
-def _triplet_label(hoi: Record, record: Record | None, *, scored: bool) -> str:
+def _triplet_label(hoi: Record, record: Record, *, scored: bool) -> str:
     """Return what is written of a triplet: the subject unless it is a person, verb, role, object and, if `scored`, the
     score. hoi: the triplet, a dict in the record's `hois`."""
-    subject = object_ = None
-    if record is not None:
-        subject = record["labels"][hoi["subject"]]
-        object_ = None if hoi["object"] is None else record["labels"][hoi["object"]]
+    subject = record["labels"][hoi["subject"]]
+    object_ = None if hoi["object"] is None else record["labels"][hoi["object"]]
     named_subject = None if subject == "person" else subject
     names = " ".join(str(name) for name in (named_subject, hoi["verb"], hoi.get("role"), object_) if name)
     text = names.replace("_", " ")

@@ -33,7 +33,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain, product
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,13 +154,15 @@ def box_edges(box: Sequence[float]) -> Edges:
     return float(min(x1, x2)), float(min(y1, y2)), float(max(x1, x2)) + 1, float(max(y1, y2)) + 1
 
 
-def _check_polygons(polygons: Any) -> None:
-    """Raise `ValueError` if an instance's mask is not one of COCO's polygons, [[x1, y1, x2, y2, ...], ...]."""
+def _polygon_problem(polygons: Any) -> str:
+    """Return what is wrong with an instance's mask, "" if it is COCO's polygons, [[x1, y1, x2, y2, ...], ...]."""
     if type(polygons) is not list:
-        raise ValueError("no polygons; give COCO's, or null to use the box")
+        return "no polygons; give COCO's, or null to use the box"
     for polygon in polygons:
-        if type(polygon) is not list or len(polygon) < 6 or len(polygon) % 2 or not all(map(_is_coordinate, polygon)):
-            raise ValueError("a polygon is [x1, y1, x2, y2, x3, y3, ...], finite numbers")
+        is_even = type(polygon) is list and len(polygon) >= 6 and len(polygon) % 2 == 0
+        if not is_even or not all(is_number(value) and abs(value) <= FARTHEST for value in polygon):
+            return "a polygon is [x1, y1, x2, y2, x3, y3, ...], finite numbers"
+    return ""
 
 
 def _segment_edges(polygons: Sequence[Sequence[float]]) -> Edges | None:
@@ -170,11 +172,6 @@ def _segment_edges(polygons: Sequence[Sequence[float]]) -> Edges | None:
     xs = list(chain.from_iterable(polygon[0::2] for polygon in polygons))
     ys = list(chain.from_iterable(polygon[1::2] for polygon in polygons))
     return float(min(xs)), float(min(ys)), float(max(xs)), float(max(ys))
-
-
-def _is_coordinate(value: object) -> bool:
-    """Return whether a decoded JSON value is a number that can be a coordinate in an image, in pixels."""
-    return is_number(value) and abs(cast("float", value)) <= FARTHEST
 
 
 def random_shares(seed: int, image_id: str, number: int) -> tuple[float, ...]:
@@ -265,11 +262,8 @@ def read_record(line: Line) -> Record:
     if segments is not None and not (type(segments) is list and len(segments) == len(record["boxes"])):
         raise DataError("must be an array, a mask or null for each box", place=line.place, field="segmentations")
     for number, segment in enumerate(segments or ()):
-        try:
-            if segment is not None:
-                _check_polygons(segment)
-        except ValueError as error:
-            raise DataError(str(error), place=line.place, field=f"segmentations[{number}]") from None
+        if fault := "" if segment is None else _polygon_problem(segment):
+            raise DataError(fault, place=line.place, field=f"segmentations[{number}]")
     return record
 
 

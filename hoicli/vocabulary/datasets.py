@@ -6,8 +6,8 @@ Names are the dataset's own spelling with underscores for spaces."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 
 from hoicli.errors import UsageError, arg, nearest
@@ -58,11 +58,7 @@ def _load_shipped(dataset: str) -> Vocabulary:
 
 def suggestion(name: str, vocabulary: Vocabulary, what: str) -> str:
     """Return advice about a label that a dataset does not have. what: "verb" or "object"."""
-
-    def ids_in(any_vocabulary: Vocabulary) -> Mapping[str, int]:
-        """Return the ids of a dataset's verbs or objects, whichever the label is."""
-        return any_vocabulary.verb_ids if what == "verb" else any_vocabulary.object_ids
-
+    ids_in = attrgetter("verb_ids" if what == "verb" else "object_ids")  # of a vocabulary
     # own: a dataset of the user's, which may call its subjects otherwise than `person`
     if vocabulary.own and what == "object" and name == SUBJECT:
         subject_names = ", ".join(vocabulary.subjects)
