@@ -259,8 +259,7 @@ class Evaluator:
 
 
 def _add_image(image: Detections, images: dict[str, Detections]) -> bool:
-    """Add an image to `images`, which are by id, and return True; return False and add nothing if it is there already
-    with other predictions."""
+    """Add an image to `images`, by id, and return True; if it is there with other predictions, add nothing: False."""
     before = images.get(image.image_id)
     merged = image if before is None else before.either(image)
     if merged is not None:

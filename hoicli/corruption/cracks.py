@@ -50,8 +50,7 @@ class Cracks:
 
 
 def draw_cracks(rng: Generator, _shape: Shape, levels: Levels) -> Cracks:
-    """Draw as many impacts, with their cracks, as any severity needs. levels: the constants of each severity, the
-    number of impacts first."""
+    """Draw as many impacts, with their cracks, as any severity needs. levels: of each severity, impacts first."""
     impacts = max(level[0] for level in levels)
     centres = rng.uniform(0.2, 0.8, (impacts, 2))
     sector = 2 * np.pi / RAYS

@@ -21,14 +21,7 @@ import cv2
 import numpy as np
 
 from hoicli.corruption import cracks, environment, geometry, optical, sensor, weather
-from hoicli.corruption.catalogue import (
-    CORRUPTIONS,
-    HOICLI_1,
-    REFERENCE_SIDE,
-    Effect,
-    Recipe,
-    added_corruption,
-)
+from hoicli.corruption.catalogue import CORRUPTIONS, HOICLI_1, REFERENCE_SIDE, Effect, Recipe, added_corruption
 from hoicli.corruption.pixels import Image, Shape, resize_image
 from hoicli.io.row_tables import check_row, rows_by_name
 
@@ -97,12 +90,7 @@ WHOLE_AND_MIDDLE = "above: the whole image; below: its middle, pixel by pixel"
 
 
 def contact_sheet(
-    image: Image,
-    cells: Iterable[tuple[str, int]],
-    *,
-    image_id: object = "",
-    seed: int = 0,
-    recipe: Recipe = HOICLI_1,
+    image: Image, cells: Iterable[tuple[str, int]], *, image_id: object = "", seed: int = 0, recipe: Recipe = HOICLI_1
 ) -> Image:
     """Return a picture, uint8 [height, width, 3], that shows what corruptions do to an image: a row for each, with the
     clean image and then a column for each severity. cells: (corruption, severity) to show, each at the same severities.

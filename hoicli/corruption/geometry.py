@@ -101,8 +101,7 @@ def elastic(image: Image, fields: Fields, amplitude: float, sigma: float) -> Ima
 
 
 def lens_motion(shape: Shape, is_barrel: bool, barrel: float, pincushion: float) -> Lens:
-    """Return how the lens moves content: as a barrel or as a pincushion. barrel, pincushion: the strength of each, as
-    `Lens` takes it."""
+    """Return how the lens moves content: as a barrel or as a pincushion, with the strength that `Lens` takes."""
     return Lens((shape[0], shape[1]), barrel if is_barrel else pincushion)
 
 

@@ -30,8 +30,7 @@ TRANSFORMED = 130
 
 
 def round_to_bytes(values: NDArray[np.floating]) -> Image:
-    """Return values, which must be below 2^31, rounded to the nearest whole number (halves to the even one) and cut off
-    at 0 and 255.
+    """Return values, which must be below 2^31, rounded to whole numbers (halves to the even one) from 0 to 255.
 
     OpenCV does all of it in one pass when it stores a sum as bytes, so nothing (0 times the values) is added."""
     return np.asarray(cv2.addWeighted(values, 1, values, 0, 0, dtype=cv2.CV_8U), dtype=np.uint8).reshape(values.shape)

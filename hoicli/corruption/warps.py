@@ -18,8 +18,7 @@ Points = NDArray[np.float64]
 Box = Sequence[float]
 
 OUTLINE = 65
-"""Points on each side of a box that are followed: on a side of 640 pixels a curve between two of them bends by less
-than 0.05 pixels."""
+"""Points on each side of a box that are followed: on 640 pixels, a curve between two bends by less than 0.05 pixels."""
 GRID = 64
 """Points along each side of the grid that samples how much of a box's area stays in the frame."""
 

@@ -129,8 +129,7 @@ def _blend(image: Image, opacity: Image, colour: int) -> Image:
 # Rain and snow
 
 LAYERS = 3
-"""Drops and flakes fall in so many layers; each is twice as near as the one before, so it shows a quarter as many,
-twice as large."""
+"""Drops and flakes fall in so many layers, each twice as near as the one before: a quarter as many, twice as large."""
 RAIN_COLOUR, SNOW_COLOUR, VEIL_COLOUR = 215, 250, 200
 
 

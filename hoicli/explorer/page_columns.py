@@ -26,8 +26,7 @@ OWN, NEAREST, NONE = range(len(RELATIONS))
 """How the ground truth that is shown with a prediction relates to it, and the numbers of these relations."""
 
 STATES = (*ERRORS, MISSED)
-"""The states of a ground truth: found (true_positive), missed, or the type of error of the prediction that finds it
-once it is repaired."""
+"""The states of a ground truth: found (true_positive), missed, or the error type of what finds it once repaired."""
 NEVER = len(STATES) - 1
 
 IOU_STEPS = 10_000
@@ -96,8 +95,7 @@ class ErrorTable:
 
 
 def truth_table(truth: GroundTruth, protocol: Protocol, slices: Sequence[Slice] = ()) -> TruthTable:
-    """Return the ground truth that a protocol counts, as columns for the page. slices: of triplets, whose parts are
-    wanted."""
+    """Return the ground truth that a protocol counts, as columns for the page. slices: of triplets, for `parts`."""
     scenes = truth.scenes
     order = np.argsort(rank_by_id(scenes.image_ids), kind="stable")
     place = np.empty(len(order), dtype=np.int64)

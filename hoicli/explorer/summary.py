@@ -104,8 +104,7 @@ def _names_above(measured: Measured, names: int) -> list[str] | None:
 
 
 def tiles(measured: Measured) -> list[list[str]]:
-    """Return [label, value, interval] of each number in large print: the mAP of each subset by the main protocol; none
-    for two models."""
+    """Return [label, value, interval] of each number in large print: a single model's mAP of each subset."""
     rows = [] if measured.several else [row for row in measured.comparison if row["metric"] == "mAP"]
     return [[row["subset"].replace("_", "-"), _number(row["value"]), _interval(row)] for row in rows]
 

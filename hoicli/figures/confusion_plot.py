@@ -175,8 +175,7 @@ def _layout(panels: Sequence[Panel], look: Look) -> _Layout:
 
 
 def _fitting_maps(panels: Sequence[Panel], width: float) -> list[ConfusionMap]:
-    """Return the heat map of each panel with as many names as fit into a width in inches (the same number for all), but
-    at least 2."""
+    """Return each panel's heat map with as many names, 2 or more, as fit into a width in inches (the same for all)."""
     for limit in range(MOST_NAMES, 1, -1):
         maps = [most_confused(panel, limit) for panel in panels]
         longest = max(len(heat_map.names) for heat_map in maps)

@@ -20,8 +20,7 @@ from hoicli.tables.row_files import parse_result_row
 METRIC, SUBSET = "mAP", "full"
 """The metric and subset that a benchmark is about unless the user names others."""
 VCOCO_PROTOCOL, VCOCO_SUBSET = "vcoco-s2", "24"
-"""What the paper's M is on V-COCO (docs/robustness.md has the evidence): AP#2, the official scenario 2, and its mean
-over 24 action-roles."""
+"""The paper's M on V-COCO (evidence: docs/robustness.md): AP#2, the official scenario 2, over 24 action-roles."""
 CLEAN = "clean"
 """The `corruption` of the original images' row."""
 RECIPE_TAG = "recipe"

@@ -162,8 +162,7 @@ def _read_entries(reader: WordNetReader) -> Iterator[Entry]:
 def _gloss(
     words: list[str], definition: str, examples: list[str], stem: Callable[[str], str]
 ) -> tuple[set[str], set[str]]:
-    """Return (words of the lemmas and the definition, further words of the examples), each reduced by `stem`. words:
-    the synset's lemmas."""
+    """Return (words of lemmas and definition, further words of examples), all reduced by `stem`. words: the lemmas."""
     lemmas = " ".join([*words, *(word.replace("_", " ") for word in words)])
     definition_words, example_words = (
         {stem(match[0]) for match in _WORD.finditer(text.lower())}

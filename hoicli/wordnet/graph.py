@@ -63,8 +63,7 @@ HYPERNYMS = ("hypernym", "instance_hypernym")
 
 
 class Files:
-    """The files of a WordNet in one folder. nltk's readers take an object of this class for a corpus: they call `open`
-    and `fileids`."""
+    """The files of a WordNet in one folder. nltk's readers take it for a corpus: they call `open` and `fileids`."""
 
     def __init__(self, folder: Path | zipfile.Path, spare: Files | None = None) -> None:
         """Use a folder, which may be in an archive, as nltk's downloader leaves it. spare: the files to use for those

@@ -71,8 +71,7 @@ def split_verb(wordnet: Lexicon, label: str) -> SplitLabel:
 
 
 def is_adverb(wordnet: Lexicon, word: str) -> bool:
-    """Return whether a word beside a verb only says how something is done: one of ADVERBS, or one on -ly that is no
-    verb ("fly" is one)."""
+    """Return whether a word beside a verb only says how: one of ADVERBS, or one on -ly that is no verb, as "fly" is."""
     return word in ADVERBS or (word.endswith("ly") and not wordnet.forms(word, "v"))
 
 

@@ -60,8 +60,7 @@ def candidates(label: str, pos: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 16)
 def candidates_with_lemmas(wordnet: Lexicon, label: str, pos: str) -> Mapping[str, str]:
-    """Return {sense: the lemma in the label that has it ("dog", of "hot dog")} for all `candidates` of a label, in
-    their order."""
+    """Return {sense: the lemma in the label that has it ("dog", of "hot dog")} for all `candidates` of a label."""
     sense_name = _SENSE.fullmatch(label.strip())
     if sense_name:
         try:

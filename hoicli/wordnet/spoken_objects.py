@@ -79,8 +79,7 @@ class SpokenObjects:
         return no_class("nothing that WordNet has, or that is seen")
 
     def _find_exactly(self, words: SplitLabel) -> Meaning | None:
-        """Return what consecutive words mean as one noun, None if WordNet and words.json have nothing of it that can be
-        seen."""
+        """Return what consecutive words mean as one noun, None if WordNet and words.json know nothing visible of it."""
         spellings = spellings_of(words)
         forms = list(dict.fromkeys(chain.from_iterable(base_forms(self._wordnet, text, "n") for text in spellings)))
         forms = forms or self._compounds_of("".join(word for _, word in words))
