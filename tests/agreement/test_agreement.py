@@ -51,15 +51,12 @@ def test_the_interval_and_the_standard_error_of_the_supplement() -> None:
     assert round(error or 0, 2) == 0.34
 
 
-@pytest.mark.parametrize(
-    ("values", "printed"),
-    [
-        ([86.46, 84.56, 84.11, 85.60, 84.87], (85.12, 0.92)),
-        ([86.46, 86.46, 86.46, 86.46, 84.56, 84.56, 84.56, 84.58, 84.15, 85.60], (85.39, 0.99)),
-        ([85.55, 85.76, 86.12, 85.40, 85.52, 85.93, 84.71, 84.53, 84.88, 85.12], (85.35, 0.53)),
-        ([85.67, 85.86, 86.40, 85.91, 85.24], (85.82, 0.42)),
-    ],
-)
+@pytest.mark.parametrize(("values", "printed"), [
+    ([86.46, 84.56, 84.11, 85.60, 84.87], (85.12, 0.92)),
+    ([86.46, 86.46, 86.46, 86.46, 84.56, 84.56, 84.56, 84.58, 84.15, 85.60], (85.39, 0.99)),
+    ([85.55, 85.76, 86.12, 85.40, 85.52, 85.93, 84.71, 84.53, 84.88, 85.12], (85.35, 0.53)),
+    ([85.67, 85.86, 86.40, 85.91, 85.24], (85.82, 0.42)),
+])  # fmt: skip
 def test_the_deviations_of_table_1_are_of_samples(values: list[float], printed: tuple[float, float]) -> None:
     """Its averages and deviations follow from its rows, one size each, by the formulas of `subset_agreement`."""
     # One model an entry, off by what makes the agreement: 100 (1 - |difference| / 4)
@@ -193,29 +190,18 @@ def test_who_is_a_model() -> None:
         ratings_of(*lines, models=["llama"])
 
 
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        ({"rater": "A", "rating": 1}, "item: missing or no name; every line says which item is rated"),
-        (
-            {"item": "x", "rating": 1},
-            "rater: missing or no string; name the rater, or give all of an item in `ratings`",
-        ),
-        ({"item": "x", "rater": "A"}, "rating: missing or no finite number; leave out what was not rated"),
-        ({"item": "x", "rater": "A", "rating": 5}, "rating: 5 is not from 0 to 4; --levels says how many there are"),
-        ({"item": "x", "rater": "A", "rating": 1, "kind": "dog"}, "kind: is neither human nor model"),
-        ({"item": "x", "ratings": [1]}, "ratings: is no object; write the raters' names with their ratings"),
-        ({"item": "x", "ratings": {"A": "1"}}, "ratings.A: missing or no finite number"),
-        (
-            {"item": "first", "rater": "A", "rating": 2},
-            "rating: 2 here and 1 at r.jsonl:1 for 'first' and 'A'; keep one",
-        ),
-        (
-            {"item": "x", "rater": "A", "rating": 2, "kind": "model"},
-            "kind: model here and human at r.jsonl:1 for 'A'; keep one",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("record", "message"), [
+    ({"rater": "A", "rating": 1}, "item: missing or no name; every line says which item is rated"),
+    ({"item": "x", "rating": 1}, "rater: missing or no string; name the rater, or give all of an item in `ratings`"),
+    ({"item": "x", "rater": "A"}, "rating: missing or no finite number; leave out what was not rated"),
+    ({"item": "x", "rater": "A", "rating": 5}, "rating: 5 is not from 0 to 4; --levels says how many there are"),
+    ({"item": "x", "rater": "A", "rating": 1, "kind": "dog"}, "kind: is neither human nor model"),
+    ({"item": "x", "ratings": [1]}, "ratings: is no object; write the raters' names with their ratings"),
+    ({"item": "x", "ratings": {"A": "1"}}, "ratings.A: missing or no finite number"),
+    ({"item": "first", "rater": "A", "rating": 2}, "rating: 2 here and 1 at r.jsonl:1 for 'first' and 'A'; keep one"),
+    ({"item": "x", "rater": "A", "rating": 2, "kind": "model"},
+     "kind: model here and human at r.jsonl:1 for 'A'; keep one"),
+])  # fmt: skip
 def test_a_bad_line(record: Row, message: str) -> None:
     first = {"item": "first", "rater": "A", "rating": 1, "kind": "human"}
     assert complaint(DataError, ratings_of, first, record).startswith(f"r.jsonl:2: {message}")
@@ -338,21 +324,15 @@ def test_the_tables(hoicli: Hoicli) -> None:
     assert "| of | agreement | spearman |" in hoicli("agree", "--format", "md", RATINGS).out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--levels", "1"], "hoicli: --levels 1: give a whole number from 2 to 1,000"),
-        (["--seed", "-1"], "hoicli: --seed -1: give a whole number from 0 to 4,294,967,295"),
-        (["--models", "A1,nobody"], "hoicli: --models nobody: no such rater"),
-        (["--merge", "mode"], "hoicli: --merge mode: choose from mean, median, majority"),
-        (["--bootstrap", "1"], "hoicli: --bootstrap 1: give "),
-        (["--plot-kind", "kappa"], "hoicli: --plot-kind: name the figure with --plot FILE"),
-        (
-            ["--plot", "x.png", "--plot-kind", "heat"],
-            "hoicli: --plot-kind heat: choose from distribution, votes, kappa",
-        ),
-        (["--plot", "x.jpg"], "hoicli: --plot x.jpg: "),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--levels", "1"], "hoicli: --levels 1: give a whole number from 2 to 1,000"),
+    (["--seed", "-1"], "hoicli: --seed -1: give a whole number from 0 to 4,294,967,295"),
+    (["--models", "A1,nobody"], "hoicli: --models nobody: no such rater"),
+    (["--merge", "mode"], "hoicli: --merge mode: choose from mean, median, majority"),
+    (["--bootstrap", "1"], "hoicli: --bootstrap 1: give "),
+    (["--plot-kind", "kappa"], "hoicli: --plot-kind: name the figure with --plot FILE"),
+    (["--plot", "x.png", "--plot-kind", "heat"], "hoicli: --plot-kind heat: choose from distribution, votes, kappa"),
+    (["--plot", "x.jpg"], "hoicli: --plot x.jpg: "),
+])  # fmt: skip
 def test_a_wrong_call(hoicli: Hoicli, arguments: list[str], message: str) -> None:
     assert refusal(hoicli("agree", *arguments, RATINGS), 2).startswith(message)

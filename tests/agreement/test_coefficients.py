@@ -241,14 +241,11 @@ def test_the_interval_of_ac1_is_the_jackknifes(ratings: Floats) -> None:
     assert half_width(measure, ratings, fewest=1) == pytest.approx(1.96 * error, rel=0.06)
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [[1, 2], [1, NONE], [NONE, NONE]],  # one item
-        [[1, NONE], [1, NONE]],
-        [[0, 0], [1, 1], [4, 4]],  # alike: [1, 1] of a kappa would say that no other items could be disagreed on
-    ],
-)
+@pytest.mark.parametrize("rows", [
+    [[1, 2], [1, NONE], [NONE, NONE]],  # one item
+    [[1, NONE], [1, NONE]],
+    [[0, 0], [1, 1], [4, 4]],  # alike: [1, 1] of a kappa would say that no other items could be disagreed on
+])  # fmt: skip
 def test_items_that_say_nothing_of_others_have_no_interval(rows: list[list[float]]) -> None:
     for measure in (kappa, partial(agreement, levels=5)):
         assert estimate_of(measure, np.array(rows), MANY)[1] is None

@@ -25,17 +25,14 @@ def csv_of(*rows: bytes, policy: ErrorPolicy | None = None, group: str = "") -> 
     return read_ratings(lines, levels=5, policy=policy or ErrorPolicy(skip=False), group=group)
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        (b"item,rater,rating\n", b"x,A,1\n", b"x,m,2.5\n", b"7,A,0\n"),
-        (b"\xef\xbb\xbfRater;Rating;Note;Item\r\n", b"A;1;a, b;x\r\n", b"m;2.5;;x\r\n", b"A;0;;7"),
-        (b'"rating"\titem\trater\n', b"1\tx\tA\n", b'2.5\t"x"\tm\n', b"0\t7\t A \n"),
-        (b"sep=;\r\n", b"item;rater;rating\r\n", b"x;A;1\r\n", b"x;m;2,5\r\n", b"7;A;0,0\r\n", b";;\r\n"),
-        (b'"SEP=,"\n', b"item,rater,rating\n", b"x,A,1\n", b'x,m,"2,5"\n', b"7,A,0\n"),
-        (b"item\trater\trating\n", b"x\tA\t1\n", b"x\tm\t2,5\n", b"7\tA\t0\n", b"\t\t\n"),
-    ],
-)
+@pytest.mark.parametrize("rows", [
+    (b"item,rater,rating\n", b"x,A,1\n", b"x,m,2.5\n", b"7,A,0\n"),
+    (b"\xef\xbb\xbfRater;Rating;Note;Item\r\n", b"A;1;a, b;x\r\n", b"m;2.5;;x\r\n", b"A;0;;7"),
+    (b'"rating"\titem\trater\n', b"1\tx\tA\n", b'2.5\t"x"\tm\n', b"0\t7\t A \n"),
+    (b"sep=;\r\n", b"item;rater;rating\r\n", b"x;A;1\r\n", b"x;m;2,5\r\n", b"7;A;0,0\r\n", b";;\r\n"),
+    (b'"SEP=,"\n', b"item,rater,rating\n", b"x,A,1\n", b'x,m,"2,5"\n', b"7,A,0\n"),
+    (b"item\trater\trating\n", b"x\tA\t1\n", b"x\tm\t2,5\n", b"7\tA\t0\n", b"\t\t\n"),
+])  # fmt: skip
 def test_a_rating_a_row(rows: tuple[bytes, ...]) -> None:
     table = csv_of(*rows)
     assert (table.items, table.raters) == (["7", "x"], ["A", "m"])
@@ -74,21 +71,18 @@ def test_the_kind_of_a_rater() -> None:
     assert (table.raters, table.models) == (["A", "B", "gpt"], ("gpt",))
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        (b"x,A\n", "r.csv:3: 2 cells under 3 columns; fix the row"),
-        (b'x,"A"B,1\n', "r.csv:3: no row of a CSV; fix the line"),
-        (b"x,\xff,1\n", "r.csv:3: not in UTF-8; save the file again as UTF-8 (in Excel: CSV UTF-8)"),
-        (b'x,A,"0,5,1"\n', "r.csv:3: rating: missing or no finite number"),
-        (b",A,1\n", "r.csv:3: item: missing or no name"),
-        (b"x,,1\n", "r.csv:3: rater: missing or no string"),
-        (b"x,A,\n", "r.csv:3: rating: missing or no finite number; leave out what was not rated"),
-        (b"x,A,1_0\n", "r.csv:3: rating: missing or no finite number"),
-        (b"x,A,5\n", "r.csv:3: rating: 5 is not from 0 to 4; --levels says how many there are"),
-        (b"first,A,2\n", "r.csv:3: rating: 2 here and 1 at r.csv:2 for 'first' and 'A'; keep one"),
-    ],
-)
+@pytest.mark.parametrize(("row", "message"), [
+    (b"x,A\n", "r.csv:3: 2 cells under 3 columns; fix the row"),
+    (b'x,"A"B,1\n', "r.csv:3: no row of a CSV; fix the line"),
+    (b"x,\xff,1\n", "r.csv:3: not in UTF-8; save the file again as UTF-8 (in Excel: CSV UTF-8)"),
+    (b'x,A,"0,5,1"\n', "r.csv:3: rating: missing or no finite number"),
+    (b",A,1\n", "r.csv:3: item: missing or no name"),
+    (b"x,,1\n", "r.csv:3: rater: missing or no string"),
+    (b"x,A,\n", "r.csv:3: rating: missing or no finite number; leave out what was not rated"),
+    (b"x,A,1_0\n", "r.csv:3: rating: missing or no finite number"),
+    (b"x,A,5\n", "r.csv:3: rating: 5 is not from 0 to 4; --levels says how many there are"),
+    (b"first,A,2\n", "r.csv:3: rating: 2 here and 1 at r.csv:2 for 'first' and 'A'; keep one"),
+])  # fmt: skip
 def test_a_bad_row(row: bytes, message: str) -> None:
     rows = b"item,rater,rating\n", b"first,A,1\n", row, b"last,A,1\n"
     assert complaint(DataError, csv_of, *rows).startswith(message)
@@ -97,14 +91,11 @@ def test_a_bad_row(row: bytes, message: str) -> None:
     assert policy.skipped == 1
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        (b"item,A,Rater B\n", b"x,1,\n", b"y,0,2.5\n"),
-        (b"\xef\xbb\xbfRater B;ITEM;A\r\n", b";x;1\r\n", b"2.5;y;0\r\n"),
-        (b'A\titem\t"Rater B"\n', b"1\tx\t\n", b"0\ty\t 2.5 \n"),
-    ],
-)
+@pytest.mark.parametrize("rows", [
+    (b"item,A,Rater B\n", b"x,1,\n", b"y,0,2.5\n"),
+    (b"\xef\xbb\xbfRater B;ITEM;A\r\n", b";x;1\r\n", b"2.5;y;0\r\n"),
+    (b'A\titem\t"Rater B"\n', b"1\tx\t\n", b"0\ty\t 2.5 \n"),
+])  # fmt: skip
 def test_an_item_a_row(rows: tuple[bytes, ...]) -> None:
     table = csv_of(*rows)
     assert (table.items, table.raters) == (["x", "y"], ["A", "Rater B"])
@@ -130,22 +121,16 @@ def test_csv_and_jsonl_give_the_same_bytes(hoicli: Hoicli, tmp_path: Path) -> No
     assert hoicli(*given, wide).out == hoicli(*given, long).out == hoicli(*given, RATINGS).out != ""
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (
-            (b"item,rating\n", b"x,1\n"),
-            "r.csv:1: neither a JSON object nor the columns of a CSV; these are item, rater",
-        ),
-        ((b"item,x,rating\n", b"a,3,4\n"), "r.csv:1: neither a JSON object nor the columns of a CSV"),
-        ((b",item,A,B\n", b"0,x,1,2\n"), "r.csv:1: a column has no name; write the rater's over it, or remove it"),
-        ((b"pair,A,B\n", b"x,1,2\n"), "r.csv:1: neither a JSON object nor the columns of a CSV"),
-        ((b"item,A,A\n",), "r.csv:1: neither a JSON object nor the columns of a CSV"),
-        ((b"item,A,note\n", b"x,1,good\n"), "r.csv:2: ratings.note: missing or no finite number"),
-        ((b"item,A,B\n", b"x,1,2\n", b"x,,3\n"), "r.csv:3: rating: 3 here and 2 at r.csv:2"),
-        ((b"item,A,B\n", b"x,,\n"), "no ratings in it"),
-    ],
-)
+@pytest.mark.parametrize(("rows", "message"), [
+    ((b"item,rating\n", b"x,1\n"), "r.csv:1: neither a JSON object nor the columns of a CSV; these are item, rater"),
+    ((b"item,x,rating\n", b"a,3,4\n"), "r.csv:1: neither a JSON object nor the columns of a CSV"),
+    ((b",item,A,B\n", b"0,x,1,2\n"), "r.csv:1: a column has no name; write the rater's over it, or remove it"),
+    ((b"pair,A,B\n", b"x,1,2\n"), "r.csv:1: neither a JSON object nor the columns of a CSV"),
+    ((b"item,A,A\n",), "r.csv:1: neither a JSON object nor the columns of a CSV"),
+    ((b"item,A,note\n", b"x,1,good\n"), "r.csv:2: ratings.note: missing or no finite number"),
+    ((b"item,A,B\n", b"x,1,2\n", b"x,,3\n"), "r.csv:3: rating: 3 here and 2 at r.csv:2"),
+    ((b"item,A,B\n", b"x,,\n"), "no ratings in it"),
+])  # fmt: skip
 def test_what_is_neither(rows: tuple[bytes, ...], message: str) -> None:
     assert complaint(DataError, csv_of, *rows).startswith(message)
 

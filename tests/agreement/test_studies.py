@@ -51,10 +51,8 @@ def test_a_group_is_told_as_its_items_alone_would_be(hoicli: Hoicli, tmp_path: P
     ([{"item": "x", "rater": "A", "rating": 1}], "differs", 2, "--group differs: no line has it"),
     ([{"item": "x", "rater": "A", "rating": 1}], "rater", 2, "--group rater: that key has a meaning of its own"),
     ([{"item": "x", "rater": "A", "rating": 1, "g": 3}], "g", 1, "r.jsonl:1: g: is no text; write the name of"),
-    (
-        [{"item": "x", "rater": "A", "rating": 1, "g": "v"}, {"item": "x", "rater": "B", "rating": 1, "g": "o"}],
-        "g", 1, "r.jsonl:2: g: o here and v at ",
-    ),
+    ([{"item": "x", "rater": "A", "rating": 1, "g": "v"}, {"item": "x", "rater": "B", "rating": 1, "g": "o"}],
+     "g", 1, "r.jsonl:2: g: o here and v at "),
 ])  # fmt: skip
 def test_no_group(hoicli: Hoicli, tmp_path: Path, records: list[Row], group: str, code: int, message: str) -> None:
     result = hoicli("agree", "--group", group, written(tmp_path / "r.jsonl", records))

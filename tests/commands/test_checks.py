@@ -247,18 +247,15 @@ def test_an_option_with_one_value_is_given_once(hoicli: Hoicli) -> None:
     assert seen >= {"-o", "--plot", "--gt", "--cache", "--errors"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "name"),
-    [
-        (("eval", "--gt", GT, "--split", "", PREDICTIONS), "--split"),
-        (("eval", "--gt", GT, "--image-list", "", PREDICTIONS), "--image-list"),
-        (("eval", "--gt", "", PREDICTIONS), "--gt"),
-        (("eval", "--gt", GT, PREDICTIONS, ""), "PREDS"),
-        (("eval", "--gt", GT, "--tag", "seed=1", "--tag", "", PREDICTIONS), "--tag"),
-        (("convert", "--split", "", GT), "--split"),
-        (("table", "--sort", "", GT), "--sort"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "name"), [
+    (("eval", "--gt", GT, "--split", "", PREDICTIONS), "--split"),
+    (("eval", "--gt", GT, "--image-list", "", PREDICTIONS), "--image-list"),
+    (("eval", "--gt", "", PREDICTIONS), "--gt"),
+    (("eval", "--gt", GT, PREDICTIONS, ""), "PREDS"),
+    (("eval", "--gt", GT, "--tag", "seed=1", "--tag", "", PREDICTIONS), "--tag"),
+    (("convert", "--split", "", GT), "--split"),
+    (("table", "--sort", "", GT), "--sort"),
+])  # fmt: skip
 def test_an_empty_text_is_refused_with_its_option(hoicli: Hoicli, arguments: tuple[Any, ...], name: str) -> None:
     done = hoicli(*arguments)
     assert done.code == 2

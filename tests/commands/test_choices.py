@@ -37,30 +37,27 @@ def test_commands() -> None:
     assert set(complete("-")) == {"--version", "--help", "-h", "--install-completion", "--show-completion"}
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("eval", "--protocol", "hico,q"), ["hico,qpic"]),
-        (("eval", "--protocol", "vcoco-s1,vcoco-s"), ["vcoco-s1,vcoco-s2"]),
-        (("eval", "--format", ""), ["auto", "table", "jsonl", "csv", "md", "latex", "html"]),
-        (("match", "--on-error", "s"), ["stop", "skip"]),
-        (("validate", "--dataset", ""), [*DATASETS]),
-        (("convert", "--part", ""), ["test", "train"]),
-        (("convert", "--from", ""), [row.name for row in FORMATS.values() if row.reads]),
-        (("convert", "--to", ""), [row.name for row in FORMATS.values() if row.writes]),
-        (("convert", "--from", "logits", "--activation", ""), ["sigmoid", "softmax"]),
-        (("corrupt", "--corruption", "jpeg,s"), [f"jpeg,{name}" for name in CORRUPTIONS if name[0] == "s"]),
-        (("corrupt", "--severity", "1,"), ["1,all", "1,2", "1,3", "1,4", "1,5"]),
-        (("shoe-sim", "--backend", "wordnet:w"), ["wordnet:wup"]),
-        (("shoe-sim", "--backend", "t"), ["table"]),
-        (("vocab", "v"), ["vcoco"]),
-        (("vocab", "vcoco", ""), []),
-        (("doctor", "--schema", ""), kinds()),
-        (("eval", "--gt", "hico:t"), ["hico:test", "hico:train"]),
-        (("eval", "--gt", "gt.jsonl", ""), []),
-        (("eval", "--", "--prot"), []),
-    ],
-)
+@pytest.mark.parametrize(("words", "expected"), [
+    (("eval", "--protocol", "hico,q"), ["hico,qpic"]),
+    (("eval", "--protocol", "vcoco-s1,vcoco-s"), ["vcoco-s1,vcoco-s2"]),
+    (("eval", "--format", ""), ["auto", "table", "jsonl", "csv", "md", "latex", "html"]),
+    (("match", "--on-error", "s"), ["stop", "skip"]),
+    (("validate", "--dataset", ""), [*DATASETS]),
+    (("convert", "--part", ""), ["test", "train"]),
+    (("convert", "--from", ""), [row.name for row in FORMATS.values() if row.reads]),
+    (("convert", "--to", ""), [row.name for row in FORMATS.values() if row.writes]),
+    (("convert", "--from", "logits", "--activation", ""), ["sigmoid", "softmax"]),
+    (("corrupt", "--corruption", "jpeg,s"), [f"jpeg,{name}" for name in CORRUPTIONS if name[0] == "s"]),
+    (("corrupt", "--severity", "1,"), ["1,all", "1,2", "1,3", "1,4", "1,5"]),
+    (("shoe-sim", "--backend", "wordnet:w"), ["wordnet:wup"]),
+    (("shoe-sim", "--backend", "t"), ["table"]),
+    (("vocab", "v"), ["vcoco"]),
+    (("vocab", "vcoco", ""), []),
+    (("doctor", "--schema", ""), kinds()),
+    (("eval", "--gt", "hico:t"), ["hico:test", "hico:train"]),
+    (("eval", "--gt", "gt.jsonl", ""), []),
+    (("eval", "--", "--prot"), []),
+])  # fmt: skip
 def test_values(words: tuple[str, ...], expected: list[str]) -> None:
     assert complete(*words) == expected
 

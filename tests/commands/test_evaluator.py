@@ -52,15 +52,12 @@ def test_rows_are_the_command_s(hoicli: Hoicli, options: Record, computed: Recor
     assert (result.rows, result.notes) == (rows, notes)
 
 
-@pytest.mark.parametrize(
-    ("words", "metrics"),
-    [
-        ((), ["mAP"]),
-        (("--metric", "mAP"), ["mAP"]),
-        (("--metric", "mPD", "--metric", "mean_max_recall,mAP"), ["mAP", "mean_max_recall", "mPD"]),
-        (("--per-class",), ["mAP", "mean_max_recall", "AP", "max_recall"]),
-    ],
-)
+@pytest.mark.parametrize(("words", "metrics"), [
+    ((), ["mAP"]),
+    (("--metric", "mAP"), ["mAP"]),
+    (("--metric", "mPD", "--metric", "mean_max_recall,mAP"), ["mAP", "mean_max_recall", "mPD"]),
+    (("--per-class",), ["mAP", "mean_max_recall", "AP", "max_recall"]),
+])  # fmt: skip
 def test_the_metrics_that_were_asked_for(hoicli: Hoicli, words: tuple[str, ...], metrics: list[str]) -> None:
     rows, _ = printed(hoicli, "eval", "--gt", GT, "--protocol", "hico", *words, PREDICTIONS)
     assert list(dict.fromkeys(row["metric"] for row in rows)) == metrics
@@ -184,14 +181,11 @@ def test_boxes_of_every_convention(box_format: str, size: Any, box: list[float])
     assert evaluator.state()["boxes"].tolist() == [pytest.approx([10, 20, 50, 100], abs=1e-12)]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"box_format": "xyhw"}, "box_format='xyhw': choose xyxy, xywh or cxcywh"),
-        ({"size": 640}, f'update("{IMAGE}"): size: 640; give the image\'s height and width in pixels'),
-        ({"size": (480, 0)}, f'update("{IMAGE}"): size: [480, 0]; give the image\'s height and width in pixels'),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), [
+    ({"box_format": "xyhw"}, "box_format='xyhw': choose xyxy, xywh or cxcywh"),
+    ({"size": 640}, f'update("{IMAGE}"): size: 640; give the image\'s height and width in pixels'),
+    ({"size": (480, 0)}, f'update("{IMAGE}"): size: [480, 0]; give the image\'s height and width in pixels'),
+])  # fmt: skip
 def test_conventions_that_there_are_not(given: Record, message: str) -> None:
     assert complaint(HoicliError, hoicli.Evaluator(GT, "hico").update, IMAGE, **GOOD, **given) == message
 
@@ -314,18 +308,15 @@ def test_images_that_cannot_be(image_id: Any, message: str) -> None:
     assert complaint(DataError, evaluator.update, image_id, **GOOD | {"score": GOOD["score"] / 2}) == message
 
 
-@pytest.mark.parametrize(
-    ("broken", "message"),
-    [
-        ({}, "state: no 'id_counts' in it; give what state() returned"),
-        ({"ids": np.zeros(3, dtype=np.uint8)}, "state: its arrays do not fit together"),
-        ({"role": np.array(["a"] * 41)}, "state: its arrays do not fit together"),
-        ({"dataset": np.zeros((7, 2), dtype=int)}, "state: its arrays do not fit together"),
-        ({"box_counts": np.array([1 << 62] * 7)}, "state: its arrays do not fit together"),
-        ({"verb": np.full(41, 200)}, f'state: image "{IMAGE}": verb[0]: number 200, but there are 117 verbs in hico'),
-        ({"dataset": np.zeros(7, dtype=int)}, "state: is of another dataset than hico; give its dataset"),
-    ],
-)
+@pytest.mark.parametrize(("broken", "message"), [
+    ({}, "state: no 'id_counts' in it; give what state() returned"),
+    ({"ids": np.zeros(3, dtype=np.uint8)}, "state: its arrays do not fit together"),
+    ({"role": np.array(["a"] * 41)}, "state: its arrays do not fit together"),
+    ({"dataset": np.zeros((7, 2), dtype=int)}, "state: its arrays do not fit together"),
+    ({"box_counts": np.array([1 << 62] * 7)}, "state: its arrays do not fit together"),
+    ({"verb": np.full(41, 200)}, f'state: image "{IMAGE}": verb[0]: number 200, but there are 117 verbs in hico'),
+    ({"dataset": np.zeros(7, dtype=int)}, "state: is of another dataset than hico; give its dataset"),
+])  # fmt: skip
 def test_a_state_is_checked_as_a_file_is(broken: Record, message: str) -> None:
     state = filled(FOUND).state()
     given = state | broken if broken else {}

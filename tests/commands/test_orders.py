@@ -123,17 +123,13 @@ def test_the_order_changes_the_number_and_its_signature_alone(hoicli: Hoicli, tm
     assert values == pytest.approx([600 / 11, 100])  # precision is 1 at 6 of 11 points of recall, or at all
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        ("eval", "--protocol", "hico,qpic,diag", "--per-class"),
-        ("eval", "--boxes", "--protocol", "coco-boxes,voc-boxes", "--per-class"),
-        ("diagnose", "--as-released"),
-        ("pairstats", "--as-released", "--interactiveness"),
-        *(("recall", "--as-released", name, "--k", "3,20") for name in ("openpsg", "sgg-benchmark", "r1-sgg")),
-    ],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("call", [
+    ("eval", "--protocol", "hico,qpic,diag", "--per-class"),
+    ("eval", "--boxes", "--protocol", "coco-boxes,voc-boxes", "--per-class"),
+    ("diagnose", "--as-released"),
+    ("pairstats", "--as-released", "--interactiveness"),
+    *(("recall", "--as-released", name, "--k", "3,20") for name in ("openpsg", "sgg-benchmark", "r1-sgg")),
+], ids=" ".join)  # fmt: skip
 def test_numbers_of_one_signature_are_equal_in_any_order(hoicli: Hoicli, tmp_path: Path, call: tuple[str, ...]) -> None:
     for seed in range(2):
         chance, (truth, found) = random.Random(seed), tied_world(seed, HICO)

@@ -74,25 +74,22 @@ def test_outputs_of_queries_are_triplets(*, matching: bool) -> None:
     assert evaluator.compute().rows
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"pred_verb_logits": None}, "pred_verb_logits: missing; a model's outputs have pred_obj_logits, pred_verb_lo"),
-        ({"pred_obj_logits": np.zeros((2, 3, 80))}, "pred_obj_logits: has shape (2, 3, 80), wants (images, quer"),
-        ({"pred_sub_boxes": np.zeros((2, 4, 4))}, "pred_sub_boxes: has shape (2, 4, 4), wants (2, 3, 4)"),
-        ({"pred_verb_logits": np.full((2, 3, 117), np.nan)}, "pred_verb_logits[0, 0, 0]: nan: numbers must be finite"),
-        ({"sizes": [(1, 2)]}, "sizes: has shape (1, 2), wants (2, 2): height and width of each image in pixels"),
-        ({"sizes": [(0, 2), (1, 2)]}, "sizes: has shape (2, 2), wants (2, 2): height and width of"),
-        ({"dataset": "vcoco"}, "pred_obj_logits: has shape (2, 3, 81), wants (images, queries, 82)"),
-        ({"matching": True}, "pred_matching_logits: missing; a model's outputs have pred_obj_logits, pred_verb_logits"),
-        ({"correct_mat": np.ones((29, 80))}, "correct_mat: not with hico, whose classes say the same; leave it out"),
-        ({"last_pixels": True}, "last_pixels: not with outputs of queries; leave it out"),
-        ({"pred_hoi_logits": np.zeros((2, 3, 600))}, "pred_hoi_logits: beside pred_verb_logits; leave out the one"),
-        ({"top_k": "many"}, "top_k='many': give a number from 1, or \"all\""),
-        ({"pairing": "rows"}, 'pairing=\'rows\': give "2xP" (UPT) or "Px2" (PViC)'),
-        ({"top_k": 0}, "top_k=0: give a number from 1"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"pred_verb_logits": None}, "pred_verb_logits: missing; a model's outputs have pred_obj_logits, pred_verb_lo"),
+    ({"pred_obj_logits": np.zeros((2, 3, 80))}, "pred_obj_logits: has shape (2, 3, 80), wants (images, quer"),
+    ({"pred_sub_boxes": np.zeros((2, 4, 4))}, "pred_sub_boxes: has shape (2, 4, 4), wants (2, 3, 4)"),
+    ({"pred_verb_logits": np.full((2, 3, 117), np.nan)}, "pred_verb_logits[0, 0, 0]: nan: numbers must be finite"),
+    ({"sizes": [(1, 2)]}, "sizes: has shape (1, 2), wants (2, 2): height and width of each image in pixels"),
+    ({"sizes": [(0, 2), (1, 2)]}, "sizes: has shape (2, 2), wants (2, 2): height and width of"),
+    ({"dataset": "vcoco"}, "pred_obj_logits: has shape (2, 3, 81), wants (images, queries, 82)"),
+    ({"matching": True}, "pred_matching_logits: missing; a model's outputs have pred_obj_logits, pred_verb_logits"),
+    ({"correct_mat": np.ones((29, 80))}, "correct_mat: not with hico, whose classes say the same; leave it out"),
+    ({"last_pixels": True}, "last_pixels: not with outputs of queries; leave it out"),
+    ({"pred_hoi_logits": np.zeros((2, 3, 600))}, "pred_hoi_logits: beside pred_verb_logits; leave out the one"),
+    ({"top_k": "many"}, "top_k='many': give a number from 1, or \"all\""),
+    ({"pairing": "rows"}, 'pairing=\'rows\': give "2xP" (UPT) or "Px2" (PViC)'),
+    ({"top_k": 0}, "top_k=0: give a number from 1"),
+])  # fmt: skip
 def test_outputs_that_are_none(changed: Record, message: str) -> None:
     outputs = outputs_of(np.random.default_rng(0), 2, 3, matching=False)
     options = {"sizes": [(4, 4), (4, 4)]} | {name: value for name, value in changed.items() if "pred" not in name}
@@ -127,22 +124,19 @@ def boxes_of_pairs(found: Record) -> list[tuple[list[float], list[float]]]:
     return [(boxes[a], boxes[b]) for a, b in zip(found["subject"], found["object"], strict=True)]
 
 
-@pytest.mark.parametrize(
-    ("pairing", "others", "options", "expected"),
-    [
-        ([[0, 1, 1], [2, 2, 3]], [], {}, [(0, 2), (1, 2), (1, 3)]),
-        ([[0, 2], [1, 2], [1, 3]], [], {}, [(0, 2), (1, 2), (1, 3)]),
-        ([[0, 1], [2, 3]], [], {"pairing": "2xP"}, [(0, 2), (1, 3)]),
-        ([[0, 1], [2, 3]], [], {"pairing": "Px2"}, [(0, 1), (2, 3)]),
-        ([[0, 1], [2, 3]], [[[0, 1, 1], [2, 2, 3]]], {}, [(0, 2), (1, 3)]),  # as the other images say
-        ([[0, 1], [2, 3]], [[[0, 2], [1, 2], [1, 3]]], {}, [(0, 1), (2, 3)]),
-        ([[0, 0], [2, 3]], [], {}, [(0, 2), (0, 3)]),  # no box is paired with itself
-        ([[0, 2], [0, 3]], [], {}, [(0, 2), (0, 3)]),
-        ([[0, 2], [2, 0]], [], {}, [(0, 2), (2, 0)]),  # the same in both forms
-        (np.zeros((0, 2)), [], {}, []),
-        (np.zeros((2, 0)), [], {}, []),
-    ],
-)
+@pytest.mark.parametrize(("pairing", "others", "options", "expected"), [
+    ([[0, 1, 1], [2, 2, 3]], [], {}, [(0, 2), (1, 2), (1, 3)]),
+    ([[0, 2], [1, 2], [1, 3]], [], {}, [(0, 2), (1, 2), (1, 3)]),
+    ([[0, 1], [2, 3]], [], {"pairing": "2xP"}, [(0, 2), (1, 3)]),
+    ([[0, 1], [2, 3]], [], {"pairing": "Px2"}, [(0, 1), (2, 3)]),
+    ([[0, 1], [2, 3]], [[[0, 1, 1], [2, 2, 3]]], {}, [(0, 2), (1, 3)]),  # as the other images say
+    ([[0, 1], [2, 3]], [[[0, 2], [1, 2], [1, 3]]], {}, [(0, 1), (2, 3)]),
+    ([[0, 0], [2, 3]], [], {}, [(0, 2), (0, 3)]),  # no box is paired with itself
+    ([[0, 2], [0, 3]], [], {}, [(0, 2), (0, 3)]),
+    ([[0, 2], [2, 0]], [], {}, [(0, 2), (2, 0)]),  # the same in both forms
+    (np.zeros((0, 2)), [], {}, []),
+    (np.zeros((2, 0)), [], {}, []),
+])  # fmt: skip
 def test_pairs_in_rows_or_columns(pairing: Any, others: list[Any], options: Record, expected: Any) -> None:
     outputs = [pairs(pairing), *map(pairs, others)]
     found = hoicli.triplets(outputs, [(400, 600)] * len(outputs), **options)[0]
@@ -158,19 +152,16 @@ def test_the_best_of_pairs() -> None:
     assert len(boxes_of_pairs(found)) == 2
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"boxes": None}, "outputs[0].boxes: missing; an image has boxes, pairing, scores, labels, objects, size"),
-        ({"pairing": np.zeros((3, 3), dtype=int)}, "outputs[0].pairing: has shape (3, 3) and dtype int64, wants integ"),
-        ({"pairing": np.array([[0, 1, 1], [2, 2, 4]])}, "outputs[0].pairing: has a row outside 0 to 3, the image's"),
-        ({"labels": np.array([0, 117, 0])}, "outputs[0].labels[1]: number 117, but there are 117 verbs"),
-        ({"objects": np.array([0, 0, -1])}, "outputs[0].objects[2]: number -1, but there are 80 objects in COCO's"),
-        ({"objects": np.array([0, 0])}, "outputs[0].objects: 2 values for 3 scores"),
-        ({"labels": np.zeros(3)}, "outputs[0].labels: has dtype float64, wants integers: numbers of verbs"),
-        ({"size": np.zeros(2)}, "outputs[0].size: has shape (1, 2), wants (1, 2): height and width of each image"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"boxes": None}, "outputs[0].boxes: missing; an image has boxes, pairing, scores, labels, objects, size"),
+    ({"pairing": np.zeros((3, 3), dtype=int)}, "outputs[0].pairing: has shape (3, 3) and dtype int64, wants integ"),
+    ({"pairing": np.array([[0, 1, 1], [2, 2, 4]])}, "outputs[0].pairing: has a row outside 0 to 3, the image's"),
+    ({"labels": np.array([0, 117, 0])}, "outputs[0].labels[1]: number 117, but there are 117 verbs"),
+    ({"objects": np.array([0, 0, -1])}, "outputs[0].objects[2]: number -1, but there are 80 objects in COCO's"),
+    ({"objects": np.array([0, 0])}, "outputs[0].objects: 2 values for 3 scores"),
+    ({"labels": np.zeros(3)}, "outputs[0].labels: has dtype float64, wants integers: numbers of verbs"),
+    ({"size": np.zeros(2)}, "outputs[0].size: has shape (1, 2), wants (1, 2): height and width of each image"),
+])  # fmt: skip
 def test_pairs_that_are_none(changed: Record, message: str) -> None:
     output = {key: value for key, value in pairs([[0, 1, 1], [2, 2, 3]], **changed).items() if value is not None}
     assert complaint(HoicliError, hoicli.triplets, [output], [(400, 600)]).startswith(message)
@@ -261,19 +252,16 @@ def test_a_box_of_two_objects_is_there_twice() -> None:
     assert (state["subject"].tolist(), state["object"].tolist()) == ([0, 0], [1, 2])
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"interaction": [600, 0]}, "interaction[0]: number 600, but there are 600 interactions in hico (see"),
-        ({"interaction": [0.5, 1]}, "interaction: has dtype float64, wants integers: numbers of interactions"),
-        ({"interaction": [1]}, "interaction: 1 values for 2 triplets (`subject` has 2)"),
-        ({"verb": [1, 2]}, "interaction: give interaction or verb, not both"),
-        ({"labels": ["person", "bicycle"]}, "interaction[0]: 1 is direct airplane, but the box's label is bicycle"),
-        ({"subject": [0, 5]}, "subject[1]: index 5, but the image has 2 boxes; indices are 0-based"),
-        ({"boxes": [[0, 0, 1]]}, "boxes: has shape (1, 3), wants (n, 4)"),
-        ({"score": [1.0]}, "score: 1 values for 2 triplets"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"interaction": [600, 0]}, "interaction[0]: number 600, but there are 600 interactions in hico (see"),
+    ({"interaction": [0.5, 1]}, "interaction: has dtype float64, wants integers: numbers of interactions"),
+    ({"interaction": [1]}, "interaction: 1 values for 2 triplets (`subject` has 2)"),
+    ({"verb": [1, 2]}, "interaction: give interaction or verb, not both"),
+    ({"labels": ["person", "bicycle"]}, "interaction[0]: 1 is direct airplane, but the box's label is bicycle"),
+    ({"subject": [0, 5]}, "subject[1]: index 5, but the image has 2 boxes; indices are 0-based"),
+    ({"boxes": [[0, 0, 1]]}, "boxes: has shape (1, 3), wants (n, 4)"),
+    ({"score": [1.0]}, "score: 1 values for 2 triplets"),
+])  # fmt: skip
 def test_interactions_that_are_none(changed: Record, message: str) -> None:
     given = {"boxes": [[0, 0, 9, 9], [5, 5, 20, 20]], "subject": [0, 0], "object": [1, 1], "score": [0.5, 0.4]}
     given |= {"interaction": [1, 2]} | changed
@@ -282,16 +270,13 @@ def test_interactions_that_are_none(changed: Record, message: str) -> None:
     assert str(caught.value).startswith(f'update("{FOUND[0]["image_id"]}"): {message}')
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([[1, 2]], "has shape (1, 2) and dtype int64, wants rows of 10 numbers: interaction, score, the four numbers"),
-        ([[0.5] * 10], "[0]: 0.5 is no interaction; they are whole numbers"),
-        ([[3] * 10, [float("nan")] * 10], "[1]: NaN is no interaction; they are whole numbers"),
-        ([[900.0] * 10], "interaction[0]: number 900, but there are 600 interactions in hico"),
-        ([[3.0, float("nan"), *range(8)]], "score[0]: NaN is no score; give a finite number"),
-    ],
-)
+@pytest.mark.parametrize(("rows", "message"), [
+    ([[1, 2]], "has shape (1, 2) and dtype int64, wants rows of 10 numbers: interaction, score, the four numbers"),
+    ([[0.5] * 10], "[0]: 0.5 is no interaction; they are whole numbers"),
+    ([[3] * 10, [float("nan")] * 10], "[1]: NaN is no interaction; they are whole numbers"),
+    ([[900.0] * 10], "interaction[0]: number 900, but there are 600 interactions in hico"),
+    ([[3.0, float("nan"), *range(8)]], "score[0]: NaN is no score; give a finite number"),
+])  # fmt: skip
 def test_rows_that_are_none(rows: Any, message: str) -> None:
     assert complaint(HoicliError, hoicli.evaluate, GT, {"a": rows}).startswith(f"predictions['a']: {message}")
 

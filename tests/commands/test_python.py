@@ -354,15 +354,12 @@ def test_records_come_back_plain_and_checked() -> None:
         list(api.convert(found))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda folder: api.convert(PREDICTIONS, output=folder / "no" / "x"), "output "),
-        (lambda folder: api.convert(PREDICTIONS, output=folder / "x", to="ican"), "to='ican': choose from coco-rel"),
-        (lambda _: api.convert(PREDICTIONS, to="cdn-json"), "to='cdn-json': name the file with output"),
-        (lambda _: api.convert(PREDICTIONS, output=PREDICTIONS), f"output {PREDICTIONS}: is an input, too"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda folder: api.convert(PREDICTIONS, output=folder / "no" / "x"), "output "),
+    (lambda folder: api.convert(PREDICTIONS, output=folder / "x", to="ican"), "to='ican': choose from coco-rel"),
+    (lambda _: api.convert(PREDICTIONS, to="cdn-json"), "to='cdn-json': name the file with output"),
+    (lambda _: api.convert(PREDICTIONS, output=PREDICTIONS), f"output {PREDICTIONS}: is an input, too"),
+])  # fmt: skip
 def test_outputs_that_cannot_be(tmp_path: Path, call: Callable[[Path], Any], message: str) -> None:
     before = PREDICTIONS.read_bytes()
     assert complaint(UsageError, call, tmp_path).startswith(message)
@@ -440,20 +437,15 @@ def test_workers_of_a_data_loader_make_the_same_pixels(tmp_path: Path, method: s
     assert found == {f"{whole.hexdigest()}\n"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            (np.zeros((4, 4, 3)), "jpeg", 1),
-            "image: is float64 (4, 4, 3), wants uint8 (height, width, 3) in RGB, with alpha or grey",
-        ),
-        ((np.zeros((3, 4, 5), dtype=np.uint8), "jpeg", 1), "image: is uint8 (3, 4, 5), wants uint8"),
-        ((np.zeros((0, 4, 3), dtype=np.uint8), "jpeg", 1), "image: has no pixels: (0, 4, 3)"),
-        ((np.zeros((4, 4, 3), dtype=np.uint8), "jpg", 1), "name='jpg': no corruption; did you mean 'jpeg'?"),
-        ((np.zeros((4, 4, 3), dtype=np.uint8), "jpeg", 6), "severity=6: give a whole number from 1 to 5"),
-        (("x.jpg", "jpeg", 1), "image: is <U5 (), wants uint8"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ((np.zeros((4, 4, 3)), "jpeg", 1),
+     "image: is float64 (4, 4, 3), wants uint8 (height, width, 3) in RGB, with alpha or grey"),
+    ((np.zeros((3, 4, 5), dtype=np.uint8), "jpeg", 1), "image: is uint8 (3, 4, 5), wants uint8"),
+    ((np.zeros((0, 4, 3), dtype=np.uint8), "jpeg", 1), "image: has no pixels: (0, 4, 3)"),
+    ((np.zeros((4, 4, 3), dtype=np.uint8), "jpg", 1), "name='jpg': no corruption; did you mean 'jpeg'?"),
+    ((np.zeros((4, 4, 3), dtype=np.uint8), "jpeg", 6), "severity=6: give a whole number from 1 to 5"),
+    (("x.jpg", "jpeg", 1), "image: is <U5 (), wants uint8"),
+])  # fmt: skip
 def test_images_that_cannot_be_corrupted(arguments: tuple[Any, ...], message: str) -> None:
     pytest.importorskip("cv2")
     assert complaint(HoicliError, api.corrupt, *arguments).startswith(message)

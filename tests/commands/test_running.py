@@ -145,33 +145,26 @@ def test_the_names_of_tags_are_not_those_of_rows(hoicli: Hoicli) -> None:
     assert hoicli("diagnose", "--tag", "model=m", "--gt", GT, PREDICTIONS).code == 0
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "no predictions in it"),
-        (b" \n", "no predictions in it"),
-        (
-            b'{"image_id": "x", "boxes": [], "labels": [], "hois": []}\n',
-            "1: image_id: 'x' is not in the ground truth (which names images as 'HICO_test2015_00000001'); ",
-        ),
-        (b'[{"filename": "a.jpg"}]', " not a format hoicli knows (a list of filename); `hoicli convert --list` names"),
-        (b'[{"image_id": "a", "boxes": [], "labels": [], "hois": []}]', "jq -c '.[]' FILE"),
-        (
-            b'[{"filename": "a.jpg", "predictions": [{"bbox": [0, 0, 9, 9], "category_id": 4}], "hoi_prediction": '
-            b'[{"subject_id": 0, "object_id": 0, "category_id": 5, "score": 1}]}, {"filename": "b.jpg", "predictions": '
-            b'[{"bbox": [0, 0, 9, 9], "category_id": 4}], "hoi_prediction": ['
-            b'{"subject_id": 0, "object_id": 0, "category_id": 5}]}]',
-            " [1].hoi_prediction[0].score: nothing (null, or missing) is no score; every interaction of b.jpg needs",
-        ),
-        (b'{\n  "image_id": 1\n}', "1: a JSON object over several lines; a record is one line (jq -c .)"),
-        (pickle.dumps([{"filename": "x" * 100}])[:50], " is cut off, or no readable pickle (pickle data was"),
-        (b'[{"filename": "a.jpg", "predictions": [', " [0]: not readable (the list breaks off)"),
-        (b'{"annotations": [], "classes"', "1: not JSON (unexpected end of data"),
-        (b"\x80\x04]q\x00.", " not a format hoicli knows (nothing in this pickle tells its format)"),
-        (b"\x1f\x8b\x08\x00broken", "damaged gzip data"),
-        (b'{"image_id": "HICO_test2015_00000001", "boxes": [[0, 0, 1, 1]], "la', "1: the line is cut off (no closing"),
-    ],
-)
+@pytest.mark.parametrize(("content", "message"), [
+    (b"", "no predictions in it"),
+    (b" \n", "no predictions in it"),
+    (b'{"image_id": "x", "boxes": [], "labels": [], "hois": []}\n',
+     "1: image_id: 'x' is not in the ground truth (which names images as 'HICO_test2015_00000001'); "),
+    (b'[{"filename": "a.jpg"}]', " not a format hoicli knows (a list of filename); `hoicli convert --list` names"),
+    (b'[{"image_id": "a", "boxes": [], "labels": [], "hois": []}]', "jq -c '.[]' FILE"),
+    (b'[{"filename": "a.jpg", "predictions": [{"bbox": [0, 0, 9, 9], "category_id": 4}], "hoi_prediction": '
+     b'[{"subject_id": 0, "object_id": 0, "category_id": 5, "score": 1}]}, {"filename": "b.jpg", "predictions": '
+     b'[{"bbox": [0, 0, 9, 9], "category_id": 4}], "hoi_prediction": ['
+     b'{"subject_id": 0, "object_id": 0, "category_id": 5}]}]',
+     " [1].hoi_prediction[0].score: nothing (null, or missing) is no score; every interaction of b.jpg needs"),
+    (b'{\n  "image_id": 1\n}', "1: a JSON object over several lines; a record is one line (jq -c .)"),
+    (pickle.dumps([{"filename": "x" * 100}])[:50], " is cut off, or no readable pickle (pickle data was"),
+    (b'[{"filename": "a.jpg", "predictions": [', " [0]: not readable (the list breaks off)"),
+    (b'{"annotations": [], "classes"', "1: not JSON (unexpected end of data"),
+    (b"\x80\x04]q\x00.", " not a format hoicli knows (nothing in this pickle tells its format)"),
+    (b"\x1f\x8b\x08\x00broken", "damaged gzip data"),
+    (b'{"image_id": "HICO_test2015_00000001", "boxes": [[0, 0, 1, 1]], "la', "1: the line is cut off (no closing"),
+])  # fmt: skip
 def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content: bytes, message: str) -> None:
     path = saved(tmp_path / "p.jsonl", content)
     sound = content.startswith(b'{"image_id": "x"')  # as ground truth
@@ -181,56 +174,36 @@ def test_a_bad_stream_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, content:
         assert message in said or (words[1] == path and not content.strip())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("eval", "--protocol", "hoco,upt,x"), "hoicli: --protocol: unknown 'hoco', 'x'; choose from all,"),
-        (("eval", "--split", "rare_last"), "hoicli: --split rare_last: hico has uc0, uc1,"),
-        (
-            ("eval", "--split", "rfuc"),
-            "hoicli: --split rfuc: hico has uc0, uc1, uc2, uc3, uc4, rare_first, "
-            "non_rare_first, unseen_object, unseen_verb, unseen_action; did you mean rf-uc?",
-        ),
-        (
-            ("eval", "--split", "rare"),
-            "hoicli: --split rare: hico has uc0, uc1, uc2, uc3, uc4, rare_first, non_rare_first, unseen_object, "
-            "unseen_verb, unseen_action; rare is no split but a subset, and has rows anyway (the split is "
-            "rare_first)\n",
-        ),
-        (
-            ("eval", "--slice", "people:6+"),
-            "hoicli: --slice people:6+: give ascending numbers above 0 as cuts, for example people:1:2:3:6\n",
-        ),
-        (
-            ("eval", "--gt", "none.jsonl", "--protocol", "vcoco-s1", "--metric", "mPD", "none.jsonl"),
-            "hoicli: --metric mPD: the classes of vcoco-s1 are no verbs with objects; leave it out\n",
-        ),
-        (
-            ("claim", "--gt", str(GT), str(GT), "30.33", "21.10", "33.09"),
-            "hoicli: claim: give the numbers as one word: 30.33/21.10/33.09\n",
-        ),
-        (("eval", "--tag", "model"), "hoicli: --tag model: write key=value, for example --tag model=cdn\n"),
-        (("eval", "--tag", "a=b", "--tag", "a=c"), "hoicli: --tag a=b, a=c: one name has two values; keep one\n"),
-        (("eval", "--top-k", "0"), "hoicli: --top-k 0: give a whole number of at least 1\n"),
-        (
-            ("eval", "--gt", "-", "-"),
-            "hoicli: stdin (-) can be read only once: give the ground truth or the predictions",
-        ),
-        (("eval", "--gt", "/dev/stdin", "-"), "hoicli: stdin (-) can be read only once: give the ground truth"),
-        (("match", "-"), "hoicli: match: give the ground truth with --gt FILE\n"),
-        (("eval", "--nonsense"), "hoicli eval: no option --nonsense (hoicli eval --help shows how)\n"),
-        (
-            ("shoe-eval", "--gt", str(GT), "--sim", "lexical", "--combine", "min", "--verb-weight", "0.9"),
-            "hoicli: --verb-weight: the minimum of two similarities has no weights; leave it out\n",
-        ),
-        (
-            ("shoe-eval", "--gt", str(GT), "--sim", "lexical", "--rank-of", "image", "--min-score", "0.3"),
-            "hoicli: --rank-of image: goes with --min-rank; give that, too\n",
-        ),
-        (("agree", "--group", ""), "hoicli: --group: is empty; give a value, or leave it out (an unset variable?)\n"),
-        (("eval", "--gt"), "hoicli eval: Option '--gt' requires an argument. (hoicli eval --help shows how)\n"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("eval", "--protocol", "hoco,upt,x"), "hoicli: --protocol: unknown 'hoco', 'x'; choose from all,"),
+    (("eval", "--split", "rare_last"), "hoicli: --split rare_last: hico has uc0, uc1,"),
+    (("eval", "--split", "rfuc"),
+     "hoicli: --split rfuc: hico has uc0, uc1, uc2, uc3, uc4, rare_first, "
+     "non_rare_first, unseen_object, unseen_verb, unseen_action; did you mean rf-uc?"),
+    (("eval", "--split", "rare"),
+     "hoicli: --split rare: hico has uc0, uc1, uc2, uc3, uc4, rare_first, non_rare_first, unseen_object, "
+     "unseen_verb, unseen_action; rare is no split but a subset, and has rows anyway (the split is "
+     "rare_first)\n"),
+    (("eval", "--slice", "people:6+"),
+     "hoicli: --slice people:6+: give ascending numbers above 0 as cuts, for example people:1:2:3:6\n"),
+    (("eval", "--gt", "none.jsonl", "--protocol", "vcoco-s1", "--metric", "mPD", "none.jsonl"),
+     "hoicli: --metric mPD: the classes of vcoco-s1 are no verbs with objects; leave it out\n"),
+    (("claim", "--gt", str(GT), str(GT), "30.33", "21.10", "33.09"),
+     "hoicli: claim: give the numbers as one word: 30.33/21.10/33.09\n"),
+    (("eval", "--tag", "model"), "hoicli: --tag model: write key=value, for example --tag model=cdn\n"),
+    (("eval", "--tag", "a=b", "--tag", "a=c"), "hoicli: --tag a=b, a=c: one name has two values; keep one\n"),
+    (("eval", "--top-k", "0"), "hoicli: --top-k 0: give a whole number of at least 1\n"),
+    (("eval", "--gt", "-", "-"), "hoicli: stdin (-) can be read only once: give the ground truth or the predictions"),
+    (("eval", "--gt", "/dev/stdin", "-"), "hoicli: stdin (-) can be read only once: give the ground truth"),
+    (("match", "-"), "hoicli: match: give the ground truth with --gt FILE\n"),
+    (("eval", "--nonsense"), "hoicli eval: no option --nonsense (hoicli eval --help shows how)\n"),
+    (("shoe-eval", "--gt", str(GT), "--sim", "lexical", "--combine", "min", "--verb-weight", "0.9"),
+     "hoicli: --verb-weight: the minimum of two similarities has no weights; leave it out\n"),
+    (("shoe-eval", "--gt", str(GT), "--sim", "lexical", "--rank-of", "image", "--min-score", "0.3"),
+     "hoicli: --rank-of image: goes with --min-rank; give that, too\n"),
+    (("agree", "--group", ""), "hoicli: --group: is empty; give a value, or leave it out (an unset variable?)\n"),
+    (("eval", "--gt"), "hoicli eval: Option '--gt' requires an argument. (hoicli eval --help shows how)\n"),
+])  # fmt: skip
 def test_a_wrong_call_is_one_clear_line(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:
     assert f"{refusal(hoicli(*arguments), 2)}\n".startswith(message)
 
@@ -240,16 +213,12 @@ def test_predictions_where_matches_are_wanted(hoicli: Hoicli) -> None:
     assert (result.code, result.err) == (1, f"{PREDICTIONS}:1: not a match record; give the ground truth with --gt\n")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("eval",), ("match",), ("diagnose",), ("pairstats",), ("recall",), ("curves",), ("confusion",),
-        ("audit",),
-        ("compare", "--name", "a,b", PREDICTIONS), ("shoe-sim", "--backend", "wordnet:wup"),
-        ("shoe-eval", "--sim", "lexical"),
-    ],
-    ids=lambda command: str(command[0]),
-)  # fmt: skip
+@pytest.mark.parametrize("command", [
+    ("eval",), ("match",), ("diagnose",), ("pairstats",), ("recall",), ("curves",), ("confusion",),
+    ("audit",),
+    ("compare", "--name", "a,b", PREDICTIONS), ("shoe-sim", "--backend", "wordnet:wup"),
+    ("shoe-eval", "--sim", "lexical"),
+], ids=lambda command: str(command[0]))  # fmt: skip
 def test_predictions_given_as_ground_truth(hoicli: Hoicli, command: tuple[object, ...]) -> None:
     """Every detector would find itself: mAP 100."""
     result = hoicli(*command, "--gt", PREDICTIONS, PREDICTIONS)

@@ -50,22 +50,19 @@ NO_WIDTH = "(without width, as all resamples agree: it does not show how images 
 DOUBT = "(its interval excludes 0, but p does not confirm it)"
 
 
-@pytest.mark.parametrize(
-    ("value", "ends", "p", "verdict", "numbers", "end"),
-    [
-        (1.2, (0.4, 2.0), 0.003, BETTER, "+1.20 mAP (hico: 40.00 to 41.20)", "interval [0.40, 2.00], p = 0.003"),
-        (-1.2, (-2.0, -0.4), 0.000999, WORSE, "-1.20 mAP (hico: 40.00 to 38.80)", "[-2.00, -0.40], p = 0.001"),
-        (-0.75, (-2.34, 0.8), 0.39, NEITHER, "-0.75 mAP (hico: 40.00 to 39.25)", "[-2.34, 0.80], p = 0.39"),
-        (0.75, (-0.8, 2.34), 0.39, NEITHER, "+0.75 mAP (hico: 40.00 to 40.75)", "[-0.80, 2.34], p = 0.39"),
-        (0.0, (0.0, 0.0), 1.0, NEITHER, "0.00 mAP (hico: 40.00 to 40.00)", "[0.00, 0.00], p = 1"),
-        (-0.001, (-0.1, 0.1), 0.9, NEITHER, "0.00 mAP (hico: 40.00 to 40.00)", "[-0.10, 0.10], p = 0.9"),
-        (1.2, (1.2, 1.2 + 1e-14), 0.003, BETTER, "+1.20 mAP", f"interval [1.20, 1.20] {NO_WIDTH}, p = 0.003"),
-        # one of the two is not enough
-        (-1.19, (-2.63, -0.1), 1.0, NEITHER, "-1.19 mAP (hico: 40.00 to 38.81)", f"[-2.63, -0.10], p = 1 {DOUBT}"),
-        (1.0, (-0.01, 2.0), 0.04, NEITHER, "+1.00 mAP", "p = 0.04 (p is small, but its interval includes 0)"),
-        (1.0, (0.1, 2.0), 0.05, NEITHER, "+1.00 mAP", f"p = 0.05 {DOUBT}"),
-    ],
-)
+@pytest.mark.parametrize(("value", "ends", "p", "verdict", "numbers", "end"), [
+    (1.2, (0.4, 2.0), 0.003, BETTER, "+1.20 mAP (hico: 40.00 to 41.20)", "interval [0.40, 2.00], p = 0.003"),
+    (-1.2, (-2.0, -0.4), 0.000999, WORSE, "-1.20 mAP (hico: 40.00 to 38.80)", "[-2.00, -0.40], p = 0.001"),
+    (-0.75, (-2.34, 0.8), 0.39, NEITHER, "-0.75 mAP (hico: 40.00 to 39.25)", "[-2.34, 0.80], p = 0.39"),
+    (0.75, (-0.8, 2.34), 0.39, NEITHER, "+0.75 mAP (hico: 40.00 to 40.75)", "[-0.80, 2.34], p = 0.39"),
+    (0.0, (0.0, 0.0), 1.0, NEITHER, "0.00 mAP (hico: 40.00 to 40.00)", "[0.00, 0.00], p = 1"),
+    (-0.001, (-0.1, 0.1), 0.9, NEITHER, "0.00 mAP (hico: 40.00 to 40.00)", "[-0.10, 0.10], p = 0.9"),
+    (1.2, (1.2, 1.2 + 1e-14), 0.003, BETTER, "+1.20 mAP", f"interval [1.20, 1.20] {NO_WIDTH}, p = 0.003"),
+    # one of the two is not enough
+    (-1.19, (-2.63, -0.1), 1.0, NEITHER, "-1.19 mAP (hico: 40.00 to 38.81)", f"[-2.63, -0.10], p = 1 {DOUBT}"),
+    (1.0, (-0.01, 2.0), 0.04, NEITHER, "+1.00 mAP", "p = 0.04 (p is small, but its interval includes 0)"),
+    (1.0, (0.1, 2.0), 0.05, NEITHER, "+1.00 mAP", f"p = 0.05 {DOUBT}"),
+])  # fmt: skip
 def test_the_verdict_is_what_the_numbers_show(
     value: float, ends: tuple[float, float], p: float, verdict: str, numbers: str, end: str
 ) -> None:
@@ -87,15 +84,12 @@ def test_without_resamples_nothing_was_tested() -> None:
         assert f"ours is {word} base here, but no test was run (no resamples were asked for): " in sentence
 
 
-@pytest.mark.parametrize(
-    ("better", "worse", "n", "said"),
-    [
-        (0, 0, 600, "0 of 600 classes differ at q < 0.05"),
-        (1, 0, 600, "1 of 600 classes differs at q < 0.05: 1 better, 0 worse"),
-        (7, 5, 511, "12 of the 511 classes that can be tested differ at q < 0.05: 7 better, 5 worse"),
-        (0, 0, 0, "no class can be tested (each has ground truth in fewer than two images)"),
-    ],
-)
+@pytest.mark.parametrize(("better", "worse", "n", "said"), [
+    (0, 0, 600, "0 of 600 classes differ at q < 0.05"),
+    (1, 0, 600, "1 of 600 classes differs at q < 0.05: 1 better, 0 worse"),
+    (7, 5, 511, "12 of the 511 classes that can be tested differ at q < 0.05: 7 better, 5 worse"),
+    (0, 0, 0, "no class can be tested (each has ground truth in fewer than two images)"),
+])  # fmt: skip
 def test_classes_are_counted(better: int, worse: int, n: int, said: str) -> None:
     (sentence,) = answers([row(1.0, (0.4, 2.0), 0.01), *counted(better, worse, n)])
     assert sentence.endswith(f"; {said}")
@@ -120,17 +114,14 @@ def test_a_sentence_for_each_model_about_the_first_protocol_and_its_largest_subs
     assert answers([]) == []
 
 
-@pytest.mark.parametrize(
-    ("ends", "margin", "limit"),
-    [
-        ((-2.0, -0.4), 0.0, "below 0"),
-        ((-2.0, -0.4), 0.39, "below -0.39"),
-        ((-2.0, -0.4), 0.4, None),  # reaches the margin
-        ((-2.0, 0.0), 0.0, None),
-        ((-2.0, 0.8), 0.0, None),
-        ((0.4, 2.0), 0.0, None),
-    ],
-)
+@pytest.mark.parametrize(("ends", "margin", "limit"), [
+    ((-2.0, -0.4), 0.0, "below 0"),
+    ((-2.0, -0.4), 0.39, "below -0.39"),
+    ((-2.0, -0.4), 0.4, None),  # reaches the margin
+    ((-2.0, 0.0), 0.0, None),
+    ((-2.0, 0.8), 0.0, None),
+    ((0.4, 2.0), 0.0, None),
+])  # fmt: skip
 def test_a_gate_fails_beyond_the_margin(ends: tuple[float, float], margin: float, limit: str | None) -> None:
     better = row(1.0, (0.5, 1.5), 0.01, model="third")
     rare = row(-9.0, (-10.0, -8.0), 0.001, subset="rare", n=138)  # no sentence is about it
@@ -162,15 +153,12 @@ def test_a_gate_of_a_miss_rate_of_few_images_and_of_no_interval() -> None:
     assert worst.code == "worse"
 
 
-@pytest.mark.parametrize(
-    ("metric", "value", "verdict", "untested"),
-    [
-        ("soft_map", 1.5, BETTER, "above"),
-        ("mf1", -1.5, WORSE, "below"),
-        ("gt_miss_rate", -1.5, BETTER, "ahead of"),  # of a miss rate less is better
-        ("prediction_miss_rate", 1.5, WORSE, "behind"),
-    ],
-)
+@pytest.mark.parametrize(("metric", "value", "verdict", "untested"), [
+    ("soft_map", 1.5, BETTER, "above"),
+    ("mf1", -1.5, WORSE, "below"),
+    ("gt_miss_rate", -1.5, BETTER, "ahead of"),  # of a miss rate less is better
+    ("prediction_miss_rate", 1.5, WORSE, "behind"),
+])  # fmt: skip
 def test_metrics_of_shoe_have_their_answers(metric: str, value: float, verdict: str, untested: str) -> None:
     further = {"metric": f"{metric}_diff", "protocol": "shoe"}
     tags = {"model": "ours", "baseline": "base", "delta": "0.5"}
@@ -308,18 +296,13 @@ def test_a_model_and_itself_and_no_rounds(hoicli: Hoicli, files: dict[str, Path]
     assert "boot:" not in none.out
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (
-            ["--metric", "soft_map"],
-            "compare --metric: give similarities with --sim FILE (hoicli shoe-sim), or --sim wordnet:wup",
-        ),
-        (["--metric", "mAP", "--sim", "lexical"], "--metric mAP: choose from soft_map, mf1, gt_miss_rate,"),
-        (["--metric", "mf1", "--sim", "lexical", "--top-k", "5"], "--metric: SHOE has no protocols, splits, --iou,"),
-        (["--sim", "lexical"], "--sim: goes with --metric, for example"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), [
+    (["--metric", "soft_map"],
+     "compare --metric: give similarities with --sim FILE (hoicli shoe-sim), or --sim wordnet:wup"),
+    (["--metric", "mAP", "--sim", "lexical"], "--metric mAP: choose from soft_map, mf1, gt_miss_rate,"),
+    (["--metric", "mf1", "--sim", "lexical", "--top-k", "5"], "--metric: SHOE has no protocols, splits, --iou,"),
+    (["--sim", "lexical"], "--sim: goes with --metric, for example"),
+])  # fmt: skip
 def test_calls_that_cannot_be(hoicli: Hoicli, files: dict[str, Path], given: list[str], message: str) -> None:
     said = refusal(hoicli("compare", "--gt", SHOE / "gt.jsonl", *given, files["good"], files["poor"]), 2)
     assert said.startswith(f"hoicli: {message}")

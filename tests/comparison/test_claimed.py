@@ -167,19 +167,16 @@ def test_numbers_that_are_none(text: str, problem: str) -> None:
         Claim.parse(text)
 
 
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        ((*DATASETS["hico"], "1/2/3/4"), "no protocol has these subsets (hico: full, rare, non_rare; "),
-        ((*DATASETS["hico"], "unseen=3"), "no protocol has these subsets"),
-        ((*DATASETS["hico"][:2], PREDICTIONS), "claim: give the numbers after the predictions"),
-        ((PREDICTIONS, "3"), "claim: give the ground truth with --gt FILE"),
-        ((*DATASETS["hico"], "3", "--nms", "2"), "--nms 2: the threshold is an overlap, between 0 and 1"),
-        ((*DATASETS["hico"], "3", "--top-k", "x"), "--top-k x: 'x' is no whole number"),
-        ((*DATASETS["hico"], "3", "--top-k", "0"), "--top-k 0: '0' is no whole number of at least 1"),
-        ((*DATASETS["hico"], "3", "--top-k", "1.5"), "--top-k 1.5: '1.5' is no whole number of at least 1"),
-    ],
-)
+@pytest.mark.parametrize(("words", "problem"), [
+    ((*DATASETS["hico"], "1/2/3/4"), "no protocol has these subsets (hico: full, rare, non_rare; "),
+    ((*DATASETS["hico"], "unseen=3"), "no protocol has these subsets"),
+    ((*DATASETS["hico"][:2], PREDICTIONS), "claim: give the numbers after the predictions"),
+    ((PREDICTIONS, "3"), "claim: give the ground truth with --gt FILE"),
+    ((*DATASETS["hico"], "3", "--nms", "2"), "--nms 2: the threshold is an overlap, between 0 and 1"),
+    ((*DATASETS["hico"], "3", "--top-k", "x"), "--top-k x: 'x' is no whole number"),
+    ((*DATASETS["hico"], "3", "--top-k", "0"), "--top-k 0: '0' is no whole number of at least 1"),
+    ((*DATASETS["hico"], "3", "--top-k", "1.5"), "--top-k 1.5: '1.5' is no whole number of at least 1"),
+])  # fmt: skip
 def test_calls_that_are_wrong(hoicli: Hoicli, words: tuple[object, ...], problem: str) -> None:
     assert problem in refusal(hoicli("claim", *words), 2)
 

@@ -430,28 +430,19 @@ def test_what_is_wrong_with_a_stream_comes_before_any_note(hoicli: Hoicli, tmp_p
     assert refusal(hoicli("compare", "--gt", GT, PREDICTIONS, broken)).startswith(f"{broken}:1: hois[0].score: missing")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("compare", "--gt", GT, PREDICTIONS), "two or more streams"),
-        (("compare", "--gt", GT, PREDICTIONS, PREDICTIONS), "is given twice: names must differ"),
-        (("diagnose", "--gt", GT, "--name", "a,a", PREDICTIONS, OTHER), "--name: a, a: names must differ"),
-        (
-            ("compare", "--gt", GT, "--bootstrap", "1", PREDICTIONS, OTHER),
-            "--bootstrap 1: give a whole number from 2 to 100,000, or 0 for none",
-        ),
-        (("compare", "--gt", "-", "-", OTHER), "stdin (-) can be read only once"),
-        (("compare", "--gt", GT, "--margin", "1", PREDICTIONS, OTHER), "--margin 1: goes with --fail-if-worse"),
-        (
-            ("compare", "--gt", GT, *GATE, "--margin", "-1", PREDICTIONS, OTHER),
-            "--margin -1: give a number of at least 0",
-        ),
-        (
-            ("compare", "--gt", GT, *GATE, "--margin", "nan", PREDICTIONS, OTHER),
-            "--margin nan: give a number of at least 0",
-        ),
-        (("compare", "--gt", GT, *GATE, "--bootstrap", "0", PREDICTIONS, OTHER), "leave --bootstrap 0 out"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("compare", "--gt", GT, PREDICTIONS), "two or more streams"),
+    (("compare", "--gt", GT, PREDICTIONS, PREDICTIONS), "is given twice: names must differ"),
+    (("diagnose", "--gt", GT, "--name", "a,a", PREDICTIONS, OTHER), "--name: a, a: names must differ"),
+    (("compare", "--gt", GT, "--bootstrap", "1", PREDICTIONS, OTHER),
+     "--bootstrap 1: give a whole number from 2 to 100,000, or 0 for none"),
+    (("compare", "--gt", "-", "-", OTHER), "stdin (-) can be read only once"),
+    (("compare", "--gt", GT, "--margin", "1", PREDICTIONS, OTHER), "--margin 1: goes with --fail-if-worse"),
+    (("compare", "--gt", GT, *GATE, "--margin", "-1", PREDICTIONS, OTHER),
+     "--margin -1: give a number of at least 0"),
+    (("compare", "--gt", GT, *GATE, "--margin", "nan", PREDICTIONS, OTHER),
+     "--margin nan: give a number of at least 0"),
+    (("compare", "--gt", GT, *GATE, "--bootstrap", "0", PREDICTIONS, OTHER), "leave --bootstrap 0 out"),
+])  # fmt: skip
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[object, ...], message: str) -> None:
     assert message in refusal(hoicli(*arguments), 2)

@@ -63,15 +63,12 @@ def test_a_rectangle_is_per_cent_of_its_image_and_a_relation_has_a_direction(hoi
     assert sorted(found[4:]) == sorted(found[:4])
 
 
-@pytest.mark.parametrize(
-    ("address", "image_id"),
-    [
-        ("/data/upload/7/0a1b2c3d-site_0001.jpg", "site_0001"),
-        ("/data/local-files/?d=day%201/site_0001.jpg", "site_0001"),
-        ("https://host/day/site%201.jpg?token=x", "site 1"),
-        ("s3://bucket/site_0001.jpg", "site_0001"),
-    ],
-)
+@pytest.mark.parametrize(("address", "image_id"), [
+    ("/data/upload/7/0a1b2c3d-site_0001.jpg", "site_0001"),
+    ("/data/local-files/?d=day%201/site_0001.jpg", "site_0001"),
+    ("https://host/day/site%201.jpg?token=x", "site 1"),
+    ("s3://bucket/site_0001.jpg", "site_0001"),
+])  # fmt: skip
 def test_the_image_is_called_as_its_file(address: str, image_id: str, hoicli: Hoicli, tmp_path: Path) -> None:
     one = {**task(*BOXES), "data": {"img": address}}
     [record] = records(convert(hoicli, tmp_path, [one]).out)
@@ -157,17 +154,14 @@ def xml(*boxes: tuple[str, int, str], rest: str = "") -> str:
     return f"<annotations><version>1.1</version>{image}</annotations>"
 
 
-@pytest.mark.parametrize(
-    ("boxes", "triplets", "told"),
-    [
-        ([("man", 1, "hold, lift"), ("cup", 1, "")], [(0, "hold", 1), (0, "lift", 1)], ""),
-        ([("man", 1, "carry"), ("bag", 1, ""), ("box", 1, "none")], [(0, "carry", 1), (0, "carry", 2)], ""),
-        ([("man", 1, "carry"), ("man", 1, "carry"), ("box", 1, "")], [(0, "carry", 2), (1, "carry", 2)], ""),
-        ([("man", 1, "shake hands"), ("man", 1, "shake hands")], [(0, "shake_hands", 1), (1, "shake_hands", 0)], ""),
-        ([("man", 0, "hold"), ("cup", 0, "")], [], "left out: actions of a box that is alone in its group, or in none"),
-        ([("man", 2, ""), ("cup", 2, "")], [], "left out: groups without an action: 1 (the first: "),
-    ],
-)
+@pytest.mark.parametrize(("boxes", "triplets", "told"), [
+    ([("man", 1, "hold, lift"), ("cup", 1, "")], [(0, "hold", 1), (0, "lift", 1)], ""),
+    ([("man", 1, "carry"), ("bag", 1, ""), ("box", 1, "none")], [(0, "carry", 1), (0, "carry", 2)], ""),
+    ([("man", 1, "carry"), ("man", 1, "carry"), ("box", 1, "")], [(0, "carry", 2), (1, "carry", 2)], ""),
+    ([("man", 1, "shake hands"), ("man", 1, "shake hands")], [(0, "shake_hands", 1), (1, "shake_hands", 0)], ""),
+    ([("man", 0, "hold"), ("cup", 0, "")], [], "left out: actions of a box that is alone in its group, or in none"),
+    ([("man", 2, ""), ("cup", 2, "")], [], "left out: groups without an action: 1 (the first: "),
+])  # fmt: skip
 def test_who_acts_on_what_in_cvat(
     boxes: list[tuple[str, int, str]], triplets: list[tuple[int, str, int]], told: str, hoicli: Hoicli, tmp_path: Path
 ) -> None:
@@ -183,21 +177,18 @@ def test_who_acts_on_what_in_cvat(
 BOMB = '<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c SYSTEM "file:///etc/passwd">]>\n<annotations>&b;&c;</annotations>'
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("<annotations>\n<image></annotations>", ":2: not XML (mismatched tag"),
-        (f'<?xml version="1.0"?>\n{BOMB}', ":2: has a document type (DOCTYPE)"),
-        ('<?xml version="1.0" encoding="none"?><annotations/>', ":1: not XML (unknown encoding"),
-        ("<annotations><track/></annotations>", 'is "CVAT for video"'),
-        ("<svg/>", "not a format hoicli knows"),
-        (xml(("man", 1, "hold,wear"), ("hat", 1, ""), ("cup", 1, "")), "image[0].box[0]: hold, wear: 2 objects in the"),
-        (xml(("man", 1, "")).replace("box label", 'box rotation="7.5" label'), "box[0].rotation: 7.5 degrees"),
-        (xml(("man", 1, "")).replace('ybr="9"', 'ybr="x"'), "image[0].box[0].ybr: x is no number; export it again"),
-        (xml(("man", 1, "")).replace('width="20"', ""), "image[0] has no 'width'"),
-        (xml(("man", 1, "")).replace('ybr="9"', 'ybr="inf"'), "image a: boxes[0]: [0.0, 0.0, 9.5, Infinity] is no box"),
-    ],
-)
+@pytest.mark.parametrize(("content", "message"), [
+    ("<annotations>\n<image></annotations>", ":2: not XML (mismatched tag"),
+    (f'<?xml version="1.0"?>\n{BOMB}', ":2: has a document type (DOCTYPE)"),
+    ('<?xml version="1.0" encoding="none"?><annotations/>', ":1: not XML (unknown encoding"),
+    ("<annotations><track/></annotations>", 'is "CVAT for video"'),
+    ("<svg/>", "not a format hoicli knows"),
+    (xml(("man", 1, "hold,wear"), ("hat", 1, ""), ("cup", 1, "")), "image[0].box[0]: hold, wear: 2 objects in the"),
+    (xml(("man", 1, "")).replace("box label", 'box rotation="7.5" label'), "box[0].rotation: 7.5 degrees"),
+    (xml(("man", 1, "")).replace('ybr="9"', 'ybr="x"'), "image[0].box[0].ybr: x is no number; export it again"),
+    (xml(("man", 1, "")).replace('width="20"', ""), "image[0] has no 'width'"),
+    (xml(("man", 1, "")).replace('ybr="9"', 'ybr="inf"'), "image a: boxes[0]: [0.0, 0.0, 9.5, Infinity] is no box"),
+])  # fmt: skip
 def test_broken_and_hostile_exports_of_cvat(content: str, message: str, hoicli: Hoicli, tmp_path: Path) -> None:
     path = saved(tmp_path / "annotations.xml", content)
     for command in (("convert", path), ("vocab", "--from", path), ("eval", "--gt", path, OWN / "predictions.jsonl")):
@@ -274,27 +265,16 @@ def test_names_of_another_dataset(hoicli: Hoicli) -> None:
     assert hoicli("convert", GT).err.startswith(f"{GT}:1: labels[2]: unknown object 'street'; ")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            lambda content: content["images"][1].update(id=1),
-            ": images[1].id: 1 is the id of another one, too; give each its own",
-        ),
-        (
-            lambda content: content["annotations"][1].update(bbox=[1, 2, 3, float("nan")]),
-            ": image street_1: boxes[1]: [1, 2, 4, NaN] is no box; give four finite numbers [x1, y1, x2, y2]",
-        ),
-        (
-            lambda content: content["annotations"][1].update(category_id=99),
-            ": images[0]: annotations[1].category_id: 99 is the id of no category; correct what wrote it",
-        ),
-        (
-            lambda content: content["rel_annotations"][1].update(score=0.5),
-            ": images[0]: rel_annotations[0].score: missing, though other relations have one; give all or none",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda content: content["images"][1].update(id=1),
+     ": images[1].id: 1 is the id of another one, too; give each its own"),
+    (lambda content: content["annotations"][1].update(bbox=[1, 2, 3, float("nan")]),
+     ": image street_1: boxes[1]: [1, 2, 4, NaN] is no box; give four finite numbers [x1, y1, x2, y2]"),
+    (lambda content: content["annotations"][1].update(category_id=99),
+     ": images[0]: annotations[1].category_id: 99 is the id of no category; correct what wrote it"),
+    (lambda content: content["rel_annotations"][1].update(score=0.5),
+     ": images[0]: rel_annotations[0].score: missing, though other relations have one; give all or none"),
+])  # fmt: skip
 def test_a_broken_file_is_one_line(hoicli: Hoicli, tmp_path: Path, change: Change, message: str) -> None:
     path = changed(FILE, tmp_path / "graphs.json", change)
     assert refusal(hoicli("convert", path)) == f"{path}{message}"

@@ -93,17 +93,14 @@ def test_scales_of_interactdiffusion(hoicli: Hoicli, tmp_path: Path, size: str, 
     ]
 
 
-@pytest.mark.parametrize(
-    ("record", "options", "code", "problem"),
-    [
-        (UNSIZED, ("--resize", 512), 1, "width, height: missing; --resize scales boxes from the"),
-        (SCORED, ("--resize", 512), 1, "--resize changes ground truth"),
-        (SCORED, ("--split", "uo"), 1, "--split changes ground truth"),
-        (RECORD, ("--resize", "512x"), 2, "--resize 512x: give a side of the pictures in pixels"),
-        (RECORD, ("--whole-pairs",), 2, "--whole-pairs: goes with --split"),
-        (RECORD, ("--split", "rare"), 2, "--split rare: hico has uc0"),
-    ],
-)
+@pytest.mark.parametrize(("record", "options", "code", "problem"), [
+    (UNSIZED, ("--resize", 512), 1, "width, height: missing; --resize scales boxes from the"),
+    (SCORED, ("--resize", 512), 1, "--resize changes ground truth"),
+    (SCORED, ("--split", "uo"), 1, "--split changes ground truth"),
+    (RECORD, ("--resize", "512x"), 2, "--resize 512x: give a side of the pictures in pixels"),
+    (RECORD, ("--whole-pairs",), 2, "--whole-pairs: goes with --split"),
+    (RECORD, ("--split", "rare"), 2, "--split rare: hico has uc0"),
+])  # fmt: skip
 def test_what_is_refused(
     hoicli: Hoicli, tmp_path: Path, record: Record, options: tuple[object, ...], code: int, problem: str
 ) -> None:
@@ -215,15 +212,12 @@ def test_a_mapper_from_the_numbers_of_a_dump(hoicli: Hoicli, tmp_path: Path) -> 
     assert f"{len(pairs)} classes, but site has 3" in hoicli("convert", "--dataset", site, "--from", "logits", six).err
 
 
-@pytest.mark.parametrize(
-    ("mapper", "said"),
-    [
-        ([], '.ids: []; give {"0": [verb, object], ...}'),
-        ({"01": ["wear", "helmet"]}, ".ids.01: no number; the keys are the dump's numbers, whole, 0 or more"),
-        ({"1": ["wear", "hat"]}, '.ids.1: ["wear","hat"] is none of `interactions`; give [verb, object] of one'),
-        ({"1": ["wear", "helmet"], "2": ["wear", "helmet"]}, '.ids.2: ["wear","helmet"] has the number 1 already'),
-    ],
-)
+@pytest.mark.parametrize(("mapper", "said"), [
+    ([], '.ids: []; give {"0": [verb, object], ...}'),
+    ({"01": ["wear", "helmet"]}, ".ids.01: no number; the keys are the dump's numbers, whole, 0 or more"),
+    ({"1": ["wear", "hat"]}, '.ids.1: ["wear","hat"] is none of `interactions`; give [verb, object] of one'),
+    ({"1": ["wear", "helmet"], "2": ["wear", "helmet"]}, '.ids.2: ["wear","helmet"] has the number 1 already'),
+])  # fmt: skip
 def test_a_mapper_that_contradicts_itself(hoicli: Hoicli, tmp_path: Path, mapper: Any, said: str) -> None:
     site = numbered(tmp_path / "site.json", mapper)
     assert f"numbering.interactions{said}" in refusal(hoicli("vocab", site))

@@ -94,19 +94,14 @@ def test_image_level_scores_in_every_container(kind: str, hoicli: Hoicli, tmp_pa
         assert record["caveats"] == ["whole_image"]
 
 
-@pytest.mark.parametrize(
-    ("array", "problem"),
-    [
-        (
-            np.zeros((3, 600)),
-            "3 rows, but --image-list has 8; give --image-list: ground truth in the order of the rows, or a list of "
-            "names",
-        ),
-        (np.zeros((8, 117)), "a float64 array of shape [8, 117]; save a matrix of images by 600 classes"),
-        (np.full((8, 600), np.inf), "[0][0]: is no finite number; every class of every image needs a score"),
-        (np.full((8, 600), "a"), "a <U1 array of shape [8, 600]; save a matrix of images by 600 classes"),
-    ],
-)
+@pytest.mark.parametrize(("array", "problem"), [
+    (np.zeros((3, 600)),
+     "3 rows, but --image-list has 8; give --image-list: ground truth in the order of the rows, or a list of "
+     "names"),
+    (np.zeros((8, 117)), "a float64 array of shape [8, 117]; save a matrix of images by 600 classes"),
+    (np.full((8, 600), np.inf), "[0][0]: is no finite number; every class of every image needs a score"),
+    (np.full((8, 600), "a"), "a <U1 array of shape [8, 600]; save a matrix of images by 600 classes"),
+])  # fmt: skip
 def test_wrong_matrices(array: Any, problem: str, hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "scores.npy"
     np.save(path, array)
@@ -197,19 +192,12 @@ def test_the_annotations_convert_back(hoicli: Hoicli) -> None:
     assert result.err.endswith("as swig (ground truth): 5 images, 13 boxes, 10 triplets\n")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            lambda c: c[1]["box_annotations"][0].update(category_id=1000),
-            "[1].box_annotations[0].category_id: id 1000, but",
-        ),
-        (
-            lambda c: c[0]["hoi_annotations"][0].update(object_id=3),
-            "[0].hoi_annotations[0].object_id: id 3, but there are 3 in juggling_12.jpg",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda c: c[1]["box_annotations"][0].update(category_id=1000),
+     "[1].box_annotations[0].category_id: id 1000, but"),
+    (lambda c: c[0]["hoi_annotations"][0].update(object_id=3),
+     "[0].hoi_annotations[0].object_id: id 3, but there are 3 in juggling_12.jpg"),
+])  # fmt: skip
 def test_a_wrong_annotation_is_named(hoicli: Hoicli, tmp_path: Path, change: Any, message: str) -> None:
     path = changed(ANNOTATIONS, tmp_path / "swig.json", change)
     result = hoicli("convert", "--dataset", "swig", path)

@@ -169,14 +169,11 @@ def test_a_batch_is_its_images(hoicli: Hoicli, tmp_path: Path) -> None:
     assert rows(hoicli("convert", *files)) == together
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda c: {**c, "box_scores": c["box_scores"][..., 0]},
-        lambda c: {**c, "pred_logits": np.asfortranarray(c["pred_logits"])},
-        lambda c: {**c, "pred_logits": c["pred_logits"].astype(">f4")},
-    ],
-)
+@pytest.mark.parametrize("change", [
+    lambda c: {**c, "box_scores": c["box_scores"][..., 0]},
+    lambda c: {**c, "pred_logits": np.asfortranarray(c["pred_logits"])},
+    lambda c: {**c, "pred_logits": c["pred_logits"].astype(">f4")},
+])  # fmt: skip
 @pytest.mark.parametrize("images", [None, 2])
 def test_other_ways_to_save_the_same(hoicli: Hoicli, tmp_path: Path, images: int | None, change: Any) -> None:
     content = arrays(6, images=images)
@@ -293,14 +290,11 @@ def test_a_bad_image_can_be_skipped(hoicli: Hoicli, tmp_path: Path) -> None:
     assert "skipped 1 item; the first: " in result.err
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--activation", "relu"), "--activation relu: choose sigmoid or softmax"),
-        (("--threshold", "1"), "--threshold 1: scores lie between 0 and 1"),
-        (("--lambda", "-1"), "--lambda -1: an exponent, at least 0"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    (("--activation", "relu"), "--activation relu: choose sigmoid or softmax"),
+    (("--threshold", "1"), "--threshold 1: scores lie between 0 and 1"),
+    (("--lambda", "-1"), "--lambda -1: an exponent, at least 0"),
+])  # fmt: skip
 def test_settings_that_mean_nothing_are_refused(hoicli: Hoicli, options: tuple[str, ...], message: str) -> None:
     assert refusal(hoicli("convert", *RAW, *options, FIXTURE), 2) == f"hoicli: {message}"
 

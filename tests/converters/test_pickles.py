@@ -109,24 +109,21 @@ def test_ground_truth_beside_the_predictions_is_not_read(tmp_path: Path) -> None
     assert len(read(path, "inpcc")) == 2
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        {1: np.array([ROW, ROW])},
-        {1: [np.array(ROW), tuple(ROW)]},
-        {np.int64(1): [[np.int64(245), np.float64(0.5), *ROW[2:]], [np.array(x) for x in ROW]]},
-        {
-            "scores": {245: np.array([0.5, 0.5])},
-            "boxes": {245: np.array([ROW[2:], ROW[2:]])},
-            "keys": {245: np.array([1, 1])},
-        },
-        {
-            "scores": {245: [np.array(0.5), np.float64(0.5)]},
-            "boxes": {245: [np.array(ROW[2:]), tuple(ROW[2:])]},
-            "keys": {245: [np.array(1), "1"]},
-        },
-    ],
-)
+@pytest.mark.parametrize("content", [
+    {1: np.array([ROW, ROW])},
+    {1: [np.array(ROW), tuple(ROW)]},
+    {np.int64(1): [[np.int64(245), np.float64(0.5), *ROW[2:]], [np.array(x) for x in ROW]]},
+    {
+        "scores": {245: np.array([0.5, 0.5])},
+        "boxes": {245: np.array([ROW[2:], ROW[2:]])},
+        "keys": {245: np.array([1, 1])},
+    },
+    {
+        "scores": {245: [np.array(0.5), np.float64(0.5)]},
+        "boxes": {245: [np.array(ROW[2:]), tuple(ROW[2:])]},
+        "keys": {245: [np.array(1), "1"]},
+    },
+])  # fmt: skip
 def test_arrays_wherever_a_list_will_do(content: Any, tmp_path: Path) -> None:
     (record,) = read(pickled(tmp_path, content), "inpcc")
     assert record["image_id"] == "HICO_test2015_00000001"

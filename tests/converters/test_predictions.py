@@ -60,15 +60,12 @@ def by_image(records: Records, images: list[str] | None = None) -> dict[str, lis
     return found if images is None else {image_id: found.get(image_id, []) for image_id in images}
 
 
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [
-        ("results.json", "cdn"),
-        ("cdn.json", "cdn"),
-        ("results_gen_vlkt.json", "gen-vlkt"),
-        ("predictions_ppdm.json", "ppdm"),
-    ],
-)
+@pytest.mark.parametrize(("file", "name"), [
+    ("results.json", "cdn"),
+    ("cdn.json", "cdn"),
+    ("results_gen_vlkt.json", "gen-vlkt"),
+    ("predictions_ppdm.json", "ppdm"),
+])  # fmt: skip
 def test_fixture_has_the_same_records(file: str, name: str) -> None:
     """Boxes, their order, and file names too; GEN-VLKT's own order of boxes is by use, as the fixture's is."""
     assert detect(Source(str(FOREIGN / file))) == name
@@ -117,29 +114,18 @@ def test_cdn_example(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("item", "message"),
-    [
-        (
-            cdn_item(hoi_prediction=hoi_of(category_id=117)),
-            ".hoi_prediction[0].category_id: id 117, but there are 117, counted from 0",
-        ),
-        (cdn_item(hoi_prediction=[{"subject_id": 0}]), f".hoi_prediction[0].object_id: {NOTHING} {NOT_WHOLE}"),
-        (
-            cdn_item(hoi_prediction=hoi_of(object_id=99)),
-            f".hoi_prediction[0].object_id: id 99, but there are 2 in {cdn_item()['filename']}, counted from 0",
-        ),
-        (
-            cdn_item(hoi_prediction=hoi_of(score=None)),
-            f".hoi_prediction[0].score: {NOTHING} is no score; every interaction of {cdn_item()['filename']} needs one",
-        ),
-        (cdn_item(hoi_prediction=hoi_of(subject_id=0.9)), f".hoi_prediction[0].subject_id: 0.9 {NOT_WHOLE}"),
-        (
-            cdn_item(predictions=[{"bbox": BOX[:3], "category_id": 0}]),
-            f".predictions[0].bbox: {BOX[:3]} is no box; give [x1, y1, x2, y2]",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("item", "message"), [
+    (cdn_item(hoi_prediction=hoi_of(category_id=117)),
+     ".hoi_prediction[0].category_id: id 117, but there are 117, counted from 0"),
+    (cdn_item(hoi_prediction=[{"subject_id": 0}]), f".hoi_prediction[0].object_id: {NOTHING} {NOT_WHOLE}"),
+    (cdn_item(hoi_prediction=hoi_of(object_id=99)),
+     f".hoi_prediction[0].object_id: id 99, but there are 2 in {cdn_item()['filename']}, counted from 0"),
+    (cdn_item(hoi_prediction=hoi_of(score=None)),
+     f".hoi_prediction[0].score: {NOTHING} is no score; every interaction of {cdn_item()['filename']} needs one"),
+    (cdn_item(hoi_prediction=hoi_of(subject_id=0.9)), f".hoi_prediction[0].subject_id: 0.9 {NOT_WHOLE}"),
+    (cdn_item(predictions=[{"bbox": BOX[:3], "category_id": 0}]),
+     f".predictions[0].bbox: {BOX[:3]} is no box; give [x1, y1, x2, y2]"),
+])  # fmt: skip
 def test_cdn_errors(item: Any, message: str, tmp_path: Path) -> None:
     path = dumped(tmp_path / "cdn.json", [cdn_item(), item, cdn_item()])
     assert complaint(DataError, convert, path, "cdn") == f"{path}: [1]{message}"
@@ -303,17 +289,12 @@ def test_ppdm_counts_interactions_without_boxes(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("item", "message"),
-    [
-        (ppdm_item(category_id=0), "[0].hoi_prediction[0].category_id: id 0, but there are 117, counted from 1"),
-        (
-            {**ppdm_item(), "file_name": "COCO_val2014_000000000042.jpg"},
-            "[0].file_name: 'COCO_val2014_000000000042.jpg' is a V-COCO image, whose verbs are numbered differently: "
-            "use --from qpic-vcoco-list or ppdm-vcoco-list",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("item", "message"), [
+    (ppdm_item(category_id=0), "[0].hoi_prediction[0].category_id: id 0, but there are 117, counted from 1"),
+    ({**ppdm_item(), "file_name": "COCO_val2014_000000000042.jpg"},
+     "[0].file_name: 'COCO_val2014_000000000042.jpg' is a V-COCO image, whose verbs are numbered differently: "
+     "use --from qpic-vcoco-list or ppdm-vcoco-list"),
+])  # fmt: skip
 def test_ppdm_errors(item: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = dumped(tmp_path / "predictions.json", [item])
     assert complaint(DataError, convert, path, "ppdm") == f"{path}: {message}"

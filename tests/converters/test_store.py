@@ -172,13 +172,10 @@ def test_what_does_not_end_is_stopped(server: Server, tmp_path: Path, monkeypatc
         download(server.row(), tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"status": 302, "location": "https://elsewhere.example/x"}, "no download (HTTP Error 302: Found); try"),
-        ({"status": 404}, "no download (HTTP Error 404: Not Found); try again later"),
-    ],
-)
+@pytest.mark.parametrize(("change", "said"), [
+    ({"status": 302, "location": "https://elsewhere.example/x"}, "no download (HTTP Error 302: Found); try"),
+    ({"status": 404}, "no download (HTTP Error 404: Not Found); try again later"),
+])  # fmt: skip
 def test_a_server_that_refuses(server: Server, tmp_path: Path, change: dict[str, object], said: str) -> None:
     for name, value in change.items():
         setattr(server, name, value)

@@ -132,17 +132,14 @@ def test_five_columns_of_images(tmp_path: Path) -> None:
     assert detect(Source(str(tmp_path))) == "mat"
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "problem"),
-    [
-        (0, [1.0, 2.0, 3.0], "holds 1, 2, 3, not four finite numbers (x1, y1, x2, y2)"),
-        (1, [1.0, 2.0, 3.0, np.nan], "holds 1, 2, 3, nan, not four finite numbers (x1, y1, x2, y2)"),
-        (2, 1.5, "1.5 is no image number"),
-        (2, 99_999, "image number 99999 is not among the 9,658 known ones; give its own set with --image-list"),
-        (3, 14, "interaction 14, but the object has 14, counted from 0"),
-        (4, np.inf, "holds inf, not one finite number"),
-    ],
-)
+@pytest.mark.parametrize(("column", "value", "problem"), [
+    (0, [1.0, 2.0, 3.0], "holds 1, 2, 3, not four finite numbers (x1, y1, x2, y2)"),
+    (1, [1.0, 2.0, 3.0, np.nan], "holds 1, 2, 3, nan, not four finite numbers (x1, y1, x2, y2)"),
+    (2, 1.5, "1.5 is no image number"),
+    (2, 99_999, "image number 99999 is not among the 9,658 known ones; give its own set with --image-list"),
+    (3, 14, "interaction 14, but the object has 14, counted from 0"),
+    (4, np.inf, "holds inf, not one finite number"),
+])  # fmt: skip
 def test_a_wrong_row_is_named(hoicli: Hoicli, rows: Path, column: int, value: Any, problem: str) -> None:
     path = rows / "detections_02.mat"
     cells = loadmat(path)["all_boxes"]

@@ -41,17 +41,13 @@ def without(keys: tuple[str, ...]) -> list[Record]:
     return [{key: value for key, value in record.items() if key not in keys} for record in TRUTH]
 
 
-@pytest.mark.parametrize(
-    ("paths", "lacks"),
-    [
-        ((BOXES, LABELS), ()),
-        ((LABELS, BOXES), ()),
-        ((FOREIGN / "anno_list.json",), ()),
-        ((FOREIGN / "instances_test2015.json",), ("image_hois",)),
-        ((FOREIGN / "test_hico.json",), ("image_hois", "width", "height")),
-    ],
-    ids=["hico-mat", "hico-mat, anno.mat first", "no-frills", "pocket", "hoia"],
-)
+@pytest.mark.parametrize(("paths", "lacks"), [
+    ((BOXES, LABELS), ()),
+    ((LABELS, BOXES), ()),
+    ((FOREIGN / "anno_list.json",), ()),
+    ((FOREIGN / "instances_test2015.json",), ("image_hois",)),
+    ((FOREIGN / "test_hico.json",), ("image_hois", "width", "height")),
+], ids=["hico-mat", "hico-mat, anno.mat first", "no-frills", "pocket", "hoia"])  # fmt: skip
 def test_fixture_converts_back(hoicli: Hoicli, paths: tuple[Path, ...], lacks: tuple[str, ...]) -> None:
     assert records(hoicli("convert", *paths)) == without(lacks)
 
@@ -130,23 +126,16 @@ def _set(item: int, key: str, row: int, field: str, value: Any) -> Change:
     return change
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (
-            _set(1, "annotations", 1, "category_id", "12\n"),
-            "[1].annotations[1].category_id: id 12 is none of COCO's 80 (1-90 with gaps); is this file HICO-DET's?",
-        ),
-        (
-            _set(4, "annotations", 2, "bbox", [1, 2, 3]),
-            "[4].annotations[2].bbox: [1, 2, 3] is no box; give [x1, y1, x2, y2]",
-        ),
-        (
-            lambda content: content.append(content[0]),
-            None,  # told by the conversion, not the converter: the image has a name, the item has none
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "problem"), [
+    (_set(1, "annotations", 1, "category_id", "12\n"),
+     "[1].annotations[1].category_id: id 12 is none of COCO's 80 (1-90 with gaps); is this file HICO-DET's?"),
+    (_set(4, "annotations", 2, "bbox", [1, 2, 3]),
+     "[4].annotations[2].bbox: [1, 2, 3] is no box; give [x1, y1, x2, y2]"),
+    (
+        lambda content: content.append(content[0]),
+        None,  # told by the conversion, not the converter: the image has a name, the item has none
+    ),
+])  # fmt: skip
 def test_hoia_refusals(hoicli: Hoicli, tmp_path: Path, change: Change, problem: str | None) -> None:
     path = hoia_file(tmp_path, change)
     expected = f"{path}: {problem}"
@@ -231,23 +220,14 @@ def test_no_frills_invisible_interaction_is_an_image_label(hoicli: Hoicli, tmp_p
     assert records(hoicli("convert", path))[2]["image_hois"] == [["hold", "apple"]]
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (
-            lambda content: content[1]["hois"][0].update(id="601"),
-            "[1].hois[0].id: id 601, but there are 600, counted from 1",
-        ),
-        (
-            lambda content: content[1]["hois"][1].update(connections=[[0, 1]]),
-            "[1].hois[1].connections[0]: id 1, but there are 1, counted from 0",
-        ),
-        (
-            lambda content: content[1]["hois"][1].update(object_bboxes=[[1, 2, 3, "4"]]),
-            "[1].hois[1].object_bboxes[0][3]: 4 is no finite number; fix what wrote it, or pass --on-error skip",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "problem"), [
+    (lambda content: content[1]["hois"][0].update(id="601"),
+     "[1].hois[0].id: id 601, but there are 600, counted from 1"),
+    (lambda content: content[1]["hois"][1].update(connections=[[0, 1]]),
+     "[1].hois[1].connections[0]: id 1, but there are 1, counted from 0"),
+    (lambda content: content[1]["hois"][1].update(object_bboxes=[[1, 2, 3, "4"]]),
+     "[1].hois[1].object_bboxes[0][3]: 4 is no finite number; fix what wrote it, or pass --on-error skip"),
+])  # fmt: skip
 def test_no_frills_refusals(hoicli: Hoicli, tmp_path: Path, change: Change, problem: str) -> None:
     path = frills_file(tmp_path, change)
     assert refusal(hoicli("convert", path)) == f"{path}: {problem}"
@@ -310,20 +290,13 @@ def test_hico_mat_keeps_a_box_without_a_connection(tmp_path: Path) -> None:
     assert [hoi["verb"] for hoi in record["hois"]] == ["sit_on"]
 
 
-@pytest.mark.parametrize(
-    ("variables", "problem"),
-    [
-        ({"bbox_train": maker.images(TRUTH)}, "has no bbox_test, only bbox_train; --part train takes it"),
-        (
-            {"bbox_test": np.zeros((3, 3))},
-            "bbox_test: has no field 'filename' (it is no struct); is this HICO-DET's file?",
-        ),
-        (
-            {"bbox_test": maker.structs(("filename", "size"), [("a", "b")])},
-            "bbox_test: has no field 'hoi' (only 'filename', 'size'); is this HICO-DET's file?",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("variables", "problem"), [
+    ({"bbox_train": maker.images(TRUTH)}, "has no bbox_test, only bbox_train; --part train takes it"),
+    ({"bbox_test": np.zeros((3, 3))},
+     "bbox_test: has no field 'filename' (it is no struct); is this HICO-DET's file?"),
+    ({"bbox_test": maker.structs(("filename", "size"), [("a", "b")])},
+     "bbox_test: has no field 'hoi' (only 'filename', 'size'); is this HICO-DET's file?"),
+])  # fmt: skip
 def test_hico_mat_wrong_variables(hoicli: Hoicli, tmp_path: Path, variables: dict[str, Any], problem: str) -> None:
     path = tmp_path / "some.mat"
     savemat(path, variables)
@@ -342,20 +315,13 @@ def _first(field: str, value: Any, hoi: int = 0) -> Images:
     return change
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (
-            _first("connection", np.array([[1.0, 1.0], [1.0, 2.0]])),
-            ".hoi(1).connection(2,:): id 2, but there are 1, counted from 1",
-        ),
-        (_first("connection", np.ones((2, 3))), ".hoi(1).connection: is no n x 2 matrix; fetch the file again"),
-        (
-            _first("bboxobject", np.ones((1, 4)), hoi=1),
-            ".hoi(2).bboxobject: has no field 'x1' (it is no struct); is this HICO-DET's file?",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "problem"), [
+    (_first("connection", np.array([[1.0, 1.0], [1.0, 2.0]])),
+     ".hoi(1).connection(2,:): id 2, but there are 1, counted from 1"),
+    (_first("connection", np.ones((2, 3))), ".hoi(1).connection: is no n x 2 matrix; fetch the file again"),
+    (_first("bboxobject", np.ones((1, 4)), hoi=1),
+     ".hoi(2).bboxobject: has no field 'x1' (it is no struct); is this HICO-DET's file?"),
+])  # fmt: skip
 def test_hico_mat_wrong_images(hoicli: Hoicli, tmp_path: Path, change: Images, problem: str) -> None:
     images = maker.images(TRUTH)
     change(images)
@@ -377,16 +343,11 @@ def _swap_actions(content: dict[str, Any]) -> None:
     content["list_action"][[0, 1]] = content["list_action"][[1, 0]]
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (_swap_actions, "list_action(1): is not interaction 1 of hico; give the anno.mat of HICO-DET"),
-        (
-            lambda content: content.update(anno_test=content["anno_test"][:, 1:]),
-            "anno_test: is no matrix of 600 interactions by 8 names (list_test); fetch the file again",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "problem"), [
+    (_swap_actions, "list_action(1): is not interaction 1 of hico; give the anno.mat of HICO-DET"),
+    (lambda content: content.update(anno_test=content["anno_test"][:, 1:]),
+     "anno_test: is no matrix of 600 interactions by 8 names (list_test); fetch the file again"),
+])  # fmt: skip
 def test_wrong_labels(hoicli: Hoicli, tmp_path: Path, change: Callable[[dict[str, Any]], object], problem: str) -> None:
     path = _anno(tmp_path, change)
     assert refusal(hoicli("convert", BOXES, path)) == f"{path}: {problem}"

@@ -94,15 +94,12 @@ NOT_HICO = "not hico; leave --dataset out, or choose with --from"
 TOGETHER = "give VSRL.json,INSTANCES.json,IDS.txt together (vcoco_test.json, instances_vcoco_all_2014.json, ids)"
 
 
-@pytest.mark.parametrize(
-    ("paths", "message"),
-    [
-        ((VSRL,), f"{VSRL}: {TOGETHER}"),
-        ((VSRL, INSTANCES, IDS, DUMP), f"{VSRL}: {TOGETHER}"),
-        ((DUMP, "--dataset", "hico"), f"{DUMP}: is of vcoco (vcoco), {NOT_HICO}"),
-        ((VSRL, "--dataset", "hico"), f"{VSRL}: is of vcoco (vsrl), {NOT_HICO}"),
-    ],
-)
+@pytest.mark.parametrize(("paths", "message"), [
+    ((VSRL,), f"{VSRL}: {TOGETHER}"),
+    ((VSRL, INSTANCES, IDS, DUMP), f"{VSRL}: {TOGETHER}"),
+    ((DUMP, "--dataset", "hico"), f"{DUMP}: is of vcoco (vcoco), {NOT_HICO}"),
+    ((VSRL, "--dataset", "hico"), f"{VSRL}: is of vcoco (vsrl), {NOT_HICO}"),
+])  # fmt: skip
 def test_files_that_do_not_belong_together(hoicli: Hoicli, paths: tuple[Any, ...], message: str) -> None:
     assert refusal(hoicli("convert", *paths)) == message
 
@@ -114,24 +111,15 @@ def replace_key(row: int, key: str, value: Any) -> Change:
     return change
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (replace_key(3, "action_name", "fly"), "[3].action_name: 'fly' is no V-COCO action"),
-        (
-            replace_key(0, "label", [1]),
-            "[0]: image_id, ann_id, label and role_object_id / 2 differ in length; fetch the file again",
-        ),
-        (
-            lambda content: content[6]["role_object_id"].pop(),
-            "[6]: image_id, ann_id, label and role_object_id / 3 differ in length; fetch the file again",
-        ),
-        (
-            replace_key(6, "role_name", ["agent", "obj", "instr"]),
-            "[6].role_name: ['agent', 'obj', 'instr'] are not the roles of hit: agent, instr, obj",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (replace_key(3, "action_name", "fly"), "[3].action_name: 'fly' is no V-COCO action"),
+    (replace_key(0, "label", [1]),
+     "[0]: image_id, ann_id, label and role_object_id / 2 differ in length; fetch the file again"),
+    (lambda content: content[6]["role_object_id"].pop(),
+     "[6]: image_id, ann_id, label and role_object_id / 3 differ in length; fetch the file again"),
+    (replace_key(6, "role_name", ["agent", "obj", "instr"]),
+     "[6].role_name: ['agent', 'obj', 'instr'] are not the roles of hit: agent, instr, obj"),
+])  # fmt: skip
 def test_damaged_actions(hoicli: Hoicli, tmp_path: Path, change: Change, message: str) -> None:
     path = changed(VSRL, tmp_path / "v.json", change)
     assert refusal(hoicli("convert", path, INSTANCES, IDS)) == f"{path}: {message}"
@@ -248,15 +236,12 @@ def test_equal_people_stay_two_and_equal_objects_become_one(hoicli: Hoicli, tmp_
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("item", "message"),
-    [
-        (person(hold_obj=[1, 2, 3, 4]), "[1].hold_obj: is not a box and a score: five numbers"),
-        (person(hold_agent="high"), "[1].hold_agent: is not a score"),
-        (person(person_box=[1, 2, 3]), "[1].person_box: is not a box of four numbers"),
-        (person(image_id=True), "[1]: has no image_id, the number of its COCO image; add it"),
-    ],
-)
+@pytest.mark.parametrize(("item", "message"), [
+    (person(hold_obj=[1, 2, 3, 4]), "[1].hold_obj: is not a box and a score: five numbers"),
+    (person(hold_agent="high"), "[1].hold_agent: is not a score"),
+    (person(person_box=[1, 2, 3]), "[1].person_box: is not a box of four numbers"),
+    (person(image_id=True), "[1]: has no image_id, the number of its COCO image; add it"),
+])  # fmt: skip
 def test_damaged_detections(hoicli: Hoicli, tmp_path: Path, item: Any, message: str) -> None:
     path = dumped(tmp_path / "p.json", [person(image_id=6, hold_agent=0.5), item, person(image_id=8)])
     assert refusal(hoicli("convert", path)).startswith(f"{path}: {message}")
@@ -305,14 +290,11 @@ def test_what_one_dictionary_cannot_hold_becomes_two(hoicli: Hoicli, tmp_path: P
     assert all(map(math.isnan, first["ski_instr"]))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((VSRL, INSTANCES, "--to", "vcoco-pkl"), "image 11: hois[0].score: missing; --to vcoco-pkl"),
-        ((DUMP, "--to", "cdn-json"), f"{DUMP}: is of vcoco, which --to cdn-json cannot hold; choose vcoco-pkl"),
-        ((EIGHT / "predictions.jsonl", "--to", "vcoco-pkl"), f"{EIGHT / 'predictions.jsonl'}:1: hois["),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ((VSRL, INSTANCES, "--to", "vcoco-pkl"), "image 11: hois[0].score: missing; --to vcoco-pkl"),
+    ((DUMP, "--to", "cdn-json"), f"{DUMP}: is of vcoco, which --to cdn-json cannot hold; choose vcoco-pkl"),
+    ((EIGHT / "predictions.jsonl", "--to", "vcoco-pkl"), f"{EIGHT / 'predictions.jsonl'}:1: hois["),
+])  # fmt: skip
 def test_what_cannot_be_written(hoicli: Hoicli, arguments: tuple[Any, ...], message: str) -> None:
     assert refusal(hoicli("convert", *arguments)).startswith(message)
 
@@ -435,26 +417,19 @@ def qpic_list() -> list[Record]:
     return listed(QPIC, (0, CUP, 80))
 
 
-@pytest.mark.parametrize(
-    ("content", "change", "message"),
-    [
-        (
-            qpic_list,
-            lambda c: c[0]["hoi_prediction"][0].update(category_id=29),
-            "[0].hoi_prediction[0].category_id: id 29, but there are 29, ",
-        ),
-        (
-            qpic_list,
-            lambda c: c[0]["hoi_prediction"][0].pop("score"),
-            "[0].hoi_prediction[0].score: nothing (null, or missing) is no score; ",
-        ),
-        (qpic_list, lambda c: c[0].update(file_name="COCO_x.jpg"), "[0].file_name: 'COCO_x.jpg' is no COCO image "),
-        (pocket, lambda c: c["objects"].append("yeti"), "objects: 'yeti' is no name of the dataset"),
-        (pocket, lambda c: c["classes"].append("fly obj"), "classes: 'fly obj' is no V-COCO action with its role, "),
-        (pocket, lambda c: c["annotations"][0].update(actions=[0, 2]), "annotations[0].actions: id 2, but there are 2"),
-        (pocket, lambda c: c.update(classes=None), "classes: must be a list"),
-    ],
-)
+@pytest.mark.parametrize(("content", "change", "message"), [
+    (qpic_list,
+     lambda c: c[0]["hoi_prediction"][0].update(category_id=29),
+     "[0].hoi_prediction[0].category_id: id 29, but there are 29, "),
+    (qpic_list,
+     lambda c: c[0]["hoi_prediction"][0].pop("score"),
+     "[0].hoi_prediction[0].score: nothing (null, or missing) is no score; "),
+    (qpic_list, lambda c: c[0].update(file_name="COCO_x.jpg"), "[0].file_name: 'COCO_x.jpg' is no COCO image "),
+    (pocket, lambda c: c["objects"].append("yeti"), "objects: 'yeti' is no name of the dataset"),
+    (pocket, lambda c: c["classes"].append("fly obj"), "classes: 'fly obj' is no V-COCO action with its role, "),
+    (pocket, lambda c: c["annotations"][0].update(actions=[0, 2]), "annotations[0].actions: id 2, but there are 2"),
+    (pocket, lambda c: c.update(classes=None), "classes: must be a list"),
+])  # fmt: skip
 def test_damaged_files_of_others(
     hoicli: Hoicli, tmp_path: Path, content: Callable[[], Any], change: Change, message: str
 ) -> None:

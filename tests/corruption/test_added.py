@@ -103,13 +103,10 @@ def test_a_file_may_say_how_strong_it_is(hoicli: Hoicli, add: Add, image: str) -
     assert "--corruption mist: recipe imagenet-c has no constants for it, only for motion_blur" in lacking.err
 
 
-@pytest.mark.parametrize(
-    ("value", "problem"),
-    [
-        (whiten, "mist of hoicli-mist@1.2 must be a pair: a Corruption called mist, and its Effect"),
-        ((replace(ROW, name="drizzle"), MIST[1]), "must be a pair: a Corruption called mist"),
-    ],
-)
+@pytest.mark.parametrize(("value", "problem"), [
+    (whiten, "mist of hoicli-mist@1.2 must be a pair: a Corruption called mist, and its Effect"),
+    ((replace(ROW, name="drizzle"), MIST[1]), "must be a pair: a Corruption called mist"),
+])  # fmt: skip
 def test_an_entry_point_that_is_no_corruption(
     hoicli: Hoicli, add: Add, image: str, value: object, problem: str
 ) -> None:
@@ -119,15 +116,12 @@ def test_an_entry_point_that_is_no_corruption(
     assert (listed.code, problem in listed.err) == (0, True)
 
 
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        ({"family": "enviroment"}, "corruption mist: family: 'enviroment'; choose optical, sensor"),
-        ({"levels": LEVELS[:4]}, "corruption mist: levels: give 5 levels with a value of each constant"),
-        ({"published": ((1, 2),) * 5}, "corruption mist: published: give 5 levels with a value of each constant"),
-        ({"source": ""}, "corruption mist: source: say why"),
-    ],
-)
+@pytest.mark.parametrize(("fields", "problem"), [
+    ({"family": "enviroment"}, "corruption mist: family: 'enviroment'; choose optical, sensor"),
+    ({"levels": LEVELS[:4]}, "corruption mist: levels: give 5 levels with a value of each constant"),
+    ({"published": ((1, 2),) * 5}, "corruption mist: published: give 5 levels with a value of each constant"),
+    ({"source": ""}, "corruption mist: source: say why"),
+])  # fmt: skip
 def test_a_wrong_row_stops_where_it_is_made(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         replace(ROW, **fields)

@@ -302,10 +302,8 @@ OUT = ("--save-images", "out")
     ((*OUT, "--recipe", "imagenet-c", "--corruption", "moire"), "moire: recipe imagenet-c has no constants"),
     ((*OUT, "--images", "nowhere"), "--images nowhere: there is no such folder"),
     (("--save-images", "gt.jsonl"), "--save-images gt.jsonl: cannot be created ("),
-    (
-        ("--preview", "images/a.png", "--shard", "1/2", "-o", "a.png"),
-        "--preview: draws this image alone; leave out --shard, RECORDS",
-    ),
+    (("--preview", "images/a.png", "--shard", "1/2", "-o", "a.png"),
+     "--preview: draws this image alone; leave out --shard, RECORDS"),
 ])  # fmt: skip
 def test_a_wrong_call_is_one_clear_line(
     hoicli: Hoicli, folder: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], message: str
@@ -448,10 +446,8 @@ def test_the_limits_of_a_file_can_be_drawn(name: str, edge: int) -> None:
     (json.dumps(a_recipe(corruptions={"jpg": 1})), "corruptions.jpg: there is no such corruption; hoicli"),
     (json.dumps(a_recipe(corruptions={"jpeg": [1]})), "corruptions.jpeg: 1 level; give an array of 5, the "),
     (json.dumps(a_recipe(corruptions={"jpeg": [1] * 5})), "corruptions.jpeg[0]: give an object with quality, and"),
-    (
-        json.dumps(a_recipe(corruptions={"gaussian_blur": [{"sigma_px": 1e9}] * 5})),
-        "corruptions.gaussian_blur[0].sigma_px: 1000000000.0; give a number from 0.1 to 300",
-    ),
+    (json.dumps(a_recipe(corruptions={"gaussian_blur": [{"sigma_px": 1e9}] * 5})),
+     "corruptions.gaussian_blur[0].sigma_px: 1000000000.0; give a number from 0.1 to 300"),
     ("9" * (1 << 20) + "9", "too large for a recipe"),
 ])  # fmt: skip
 def test_a_bad_recipe_is_one_clear_line(hoicli: Hoicli, folder: Path, text: str, message: str) -> None:

@@ -130,25 +130,21 @@ def png_of_size(width: int, height: int) -> bytes:
 JPEG, PNG = file_of(scene(), "JPEG"), file_of(scene(), "PNG")
 
 
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (b"", "the file is empty (0 bytes)"),
-        (b"<html>not found</html>", "is no image that can be read"),
-        (b"\x00" * 1000, "is no image that can be read"),
-        (cut(JPEG, 0.9), "is damaged ("),
-        (cut(JPEG, 0.6), "is damaged ("),
-        (JPEG[:-2], "is damaged ("),
-        (cut(PNG, 0.5), "is damaged ("),
-        (PNG[:60] + b"\xff" * 40 + PNG[100:], "is damaged ("),
-        (png_of_size(0, 0), "is "),
-        (png_of_size(0, 10), "is "),
-        (png_of_size(60_000, 1), "at most 30,000 a side"),
-        (png_of_size(29_000, 29_000), "has more pixels than an image should"),
-        (file_of(scene(), "GIF"), "is no image that can be read; give JPEG or PNG"),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "words"), [
+    (b"", "the file is empty (0 bytes)"),
+    (b"<html>not found</html>", "is no image that can be read"),
+    (b"\x00" * 1000, "is no image that can be read"),
+    (cut(JPEG, 0.9), "is damaged ("),
+    (cut(JPEG, 0.6), "is damaged ("),
+    (JPEG[:-2], "is damaged ("),
+    (cut(PNG, 0.5), "is damaged ("),
+    (PNG[:60] + b"\xff" * 40 + PNG[100:], "is damaged ("),
+    (png_of_size(0, 0), "is "),
+    (png_of_size(0, 10), "is "),
+    (png_of_size(60_000, 1), "at most 30,000 a side"),
+    (png_of_size(29_000, 29_000), "has more pixels than an image should"),
+    (file_of(scene(), "GIF"), "is no image that can be read; give JPEG or PNG"),
+], ids=str)  # fmt: skip
 def test_what_is_no_whole_image_is_told(data: bytes, words: str) -> None:
     said = complaint(DataError, decode, data)
     assert words in said

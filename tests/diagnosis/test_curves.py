@@ -160,16 +160,11 @@ def test_a_class_by_name(hoicli: Hoicli) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("--protocol hico,upt", "--protocol hico,upt: one protocol says what is right; name one"),
-        (
-            "--interaction ride",
-            "--interaction ride: no class of hico has it; hoicli vocab hico --list interactions lists them",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), [
+    ("--protocol hico,upt", "--protocol hico,upt: one protocol says what is right; name one"),
+    ("--interaction ride",
+     "--interaction ride: no class of hico has it; hoicli vocab hico --list interactions lists them"),
+])  # fmt: skip
 def test_what_is_refused(hoicli: Hoicli, words: str, said: str) -> None:
     result = hoicli("curves", *words.split(), *PAIR)
     assert (result.code, result.out) == (2, "")

@@ -231,15 +231,12 @@ def test_emit_gives_every_prediction_its_type(hoicli: Hoicli) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda r: r["predictions"][0].update(subject=99), "predictions[0].subject: 99 is no index; match again"),
-        (lambda r: r["gt"][0].update(prediction=-1), "gt[0].prediction: -1 is no index; match again"),
-        (lambda r: r.update(box_matches=[["x"]]), "is no index; match again"),
-        (lambda r: r.pop("box_matches"), "box_matches: missing or no array of arrays; match again"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda r: r["predictions"][0].update(subject=99), "predictions[0].subject: 99 is no index; match again"),
+    (lambda r: r["gt"][0].update(prediction=-1), "gt[0].prediction: -1 is no index; match again"),
+    (lambda r: r.update(box_matches=[["x"]]), "is no index; match again"),
+    (lambda r: r.pop("box_matches"), "box_matches: missing or no array of arrays; match again"),
+])  # fmt: skip
 def test_broken_match_records(hoicli: Hoicli, tmp_path: Path, change: Callable[[Record], Any], message: str) -> None:
     record = json.loads(hoicli("match", "--protocol", "diag", *PAIR).out.splitlines()[0])
     change(record)

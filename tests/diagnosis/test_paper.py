@@ -129,15 +129,11 @@ def means(found: list[dict[str, Any]]) -> dict[str, tuple[float, str]]:
     return {row["subset"]: (row["value"], row["signature"]) for row in rows}
 
 
-@pytest.mark.parametrize(
-    "differs",
-    [
-        {"threshold": 0.75},
-        {"triplets_per_image": 2, "grid": "every"},
-        {"inclusive": False, "truth_shift": [0, 0, 0, 0], "images": "all", "strict": True},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("differs", [
+    {"threshold": 0.75},
+    {"triplets_per_image": 2, "grid": "every"},
+    {"inclusive": False, "truth_shift": [0, 0, 0, 0], "images": "all", "strict": True},
+], ids=str)  # fmt: skip
 def test_a_protocol_of_a_file(hoicli: Hoicli, tmp_path: Path, differs: dict[str, Any]) -> None:
     path = dumped(tmp_path / "mine.json", {"name": "mine", "like": "diag", **differs})
     diagnosed = hoicli("diagnose", "--protocol", path, *PAIR).out
@@ -154,20 +150,15 @@ def test_scenario_2(hoicli: Hoicli) -> None:
     assert means(found) == means(parsed(hoicli("eval", "--protocol", "vcoco-s2", *OF_VCOCO).out))
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (
-            ("--protocol", "qpic"),
-            'error types and pairs need the classes and the matching of diag; give a file that is "like": "diag"',
-        ),
-        (("--protocol", "hico"), "error types and pairs need the classes and the matching of diag"),
-        (("--protocol", "hico-image"), "error types and pairs need the classes and the matching of diag"),
-        (("--protocol", "vcoco-agent"), "error types and pairs need the classes and the matching of vcoco-s1"),
-        (("--protocol", "diag,upt"), "one protocol says what is right; name one"),
-        (("--protocol", "none.json"), "none.json: no such file"),
-    ],
-)
+@pytest.mark.parametrize(("options", "said"), [
+    (("--protocol", "qpic"),
+     'error types and pairs need the classes and the matching of diag; give a file that is "like": "diag"'),
+    (("--protocol", "hico"), "error types and pairs need the classes and the matching of diag"),
+    (("--protocol", "hico-image"), "error types and pairs need the classes and the matching of diag"),
+    (("--protocol", "vcoco-agent"), "error types and pairs need the classes and the matching of vcoco-s1"),
+    (("--protocol", "diag,upt"), "one protocol says what is right; name one"),
+    (("--protocol", "none.json"), "none.json: no such file"),
+])  # fmt: skip
 def test_protocols_whose_errors_have_no_types(hoicli: Hoicli, options: tuple[str, ...], said: str) -> None:
     result = hoicli("diagnose", *options, *PAIR)
     assert (result.out, result.err.count("\n")) == ("", 1)

@@ -158,25 +158,22 @@ def test_a_wrong_verb_repairs_its_own_pair_alone() -> None:
     assert [item["repair"] for item in released["gt"]] == [0, None]
 
 
-@pytest.mark.parametrize(
-    ("truth", "predictions", "repairs"),
-    [
-        # a duplicate is dropped: it repairs nothing, though it stands above all of the other pair
-        ([(0, 2, "hold"), (0, 3, "sit_on")], [(0, 2, "hold", 0.9), (0, 2, "hold", 0.8)], [None, None]),
-        # the human box of an object box error, the object box of a human box error; neither the other way about
-        ([(0, 2, "hold"), (1, 3, "sit_on")], [(1, 5, "hold", 0.9), (4, 2, "hold", 0.8)], [1, 0]),
-        ([(0, 2, "hold"), (1, 3, "sit_on")], [(4, 5, "hold", 0.9), (4, 5, "sit_on", 0.8)], [None, None]),
-        # an association error: either box, but first the verb that it has, for which it waits
-        ([(0, 2, "hold"), (1, 3, "sit_on")], [(0, 3, "sit_on", 0.9)], [None, 0]),
-        ([(1, 3, "carry"), (0, 2, "wash")], [(0, 3, "sit_on", 0.9)], [0, None]),
-        ([(0, 2, "hold"), (1, 3, "sit_on")], [(0, 3, "sit_on", 0.9), (4, 2, "wash", 0.1)], [1, 0]),
-        # what it waited for takes a better one: then it goes to what is left without
-        ([(0, 2, "hold"), (1, 3, "sit_on")], [(1, 3, "carry", 0.9), (0, 3, "sit_on", 0.8)], [1, 0]),
-        # no better than the true positive: it repairs nothing
-        ([(0, 2, "hold")], [(0, 2, "hold", 0.9), (0, 2, "wash", 0.8)], [None]),
-        ([(0, 2, "hold")], [(0, 2, "hold", 0.7), (0, 2, "wash", 0.8)], [1]),
-    ],
-)
+@pytest.mark.parametrize(("truth", "predictions", "repairs"), [
+    # a duplicate is dropped: it repairs nothing, though it stands above all of the other pair
+    ([(0, 2, "hold"), (0, 3, "sit_on")], [(0, 2, "hold", 0.9), (0, 2, "hold", 0.8)], [None, None]),
+    # the human box of an object box error, the object box of a human box error; neither the other way about
+    ([(0, 2, "hold"), (1, 3, "sit_on")], [(1, 5, "hold", 0.9), (4, 2, "hold", 0.8)], [1, 0]),
+    ([(0, 2, "hold"), (1, 3, "sit_on")], [(4, 5, "hold", 0.9), (4, 5, "sit_on", 0.8)], [None, None]),
+    # an association error: either box, but first the verb that it has, for which it waits
+    ([(0, 2, "hold"), (1, 3, "sit_on")], [(0, 3, "sit_on", 0.9)], [None, 0]),
+    ([(1, 3, "carry"), (0, 2, "wash")], [(0, 3, "sit_on", 0.9)], [0, None]),
+    ([(0, 2, "hold"), (1, 3, "sit_on")], [(0, 3, "sit_on", 0.9), (4, 2, "wash", 0.1)], [1, 0]),
+    # what it waited for takes a better one: then it goes to what is left without
+    ([(0, 2, "hold"), (1, 3, "sit_on")], [(1, 3, "carry", 0.9), (0, 3, "sit_on", 0.8)], [1, 0]),
+    # no better than the true positive: it repairs nothing
+    ([(0, 2, "hold")], [(0, 2, "hold", 0.9), (0, 2, "wash", 0.8)], [None]),
+    ([(0, 2, "hold")], [(0, 2, "hold", 0.7), (0, 2, "wash", 0.8)], [1]),
+])  # fmt: skip
 def test_repairs_by_hand(
     truth: list[tuple[int, int, str]], predictions: list[tuple[int, int, str, float]], repairs: list[int | None]
 ) -> None:
@@ -229,20 +226,15 @@ def test_emitted_repairs_are_those_of_the_reading(hoicli: Hoicli) -> None:
         assert ("duplicate" in repaired) == bool(arguments)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ("--progressive", "colour"),
-            "--progressive: unknown 'colour'; choose all, or human_box, object_box, both_boxes,",
-        ),
-        (("--progressive", "duplicate,duplicate"), "--progressive: duplicate twice; an oracle is applied once"),
-        (("--progressive", "all", "--independent"), "--progressive: oracles that follow one another share"),
-        (("--progressive", "all", "--as-released"), "--as-released: the released code has neither --independent nor"),
-        (("--independent", "--as-released"), "--as-released: the released code has neither --independent nor"),
-        (("--independent", "--emit", "predictions"), "--emit predictions: shows the one repair of a ground truth;"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("--progressive", "colour"),
+     "--progressive: unknown 'colour'; choose all, or human_box, object_box, both_boxes,"),
+    (("--progressive", "duplicate,duplicate"), "--progressive: duplicate twice; an oracle is applied once"),
+    (("--progressive", "all", "--independent"), "--progressive: oracles that follow one another share"),
+    (("--progressive", "all", "--as-released"), "--as-released: the released code has neither --independent nor"),
+    (("--independent", "--as-released"), "--as-released: the released code has neither --independent nor"),
+    (("--independent", "--emit", "predictions"), "--emit predictions: shows the one repair of a ground truth;"),
+])  # fmt: skip
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:
     assert message in refusal(hoicli("diagnose", *arguments, *PAIR), 2)
 

@@ -112,27 +112,24 @@ def test_a_triplet_of_what_is_not_there(kind: str, number: float, column: int) -
         evaluate(kind, preds, gts)
 
 
-@pytest.mark.parametrize(
-    ("kind", "given", "text"),
-    [
-        ("qpic", {"subject": 1}, "subject_category_id=1"),
-        ("qpic", {"subject": np.array([0, 1])}, "subject_category_id="),
-        ("qpic", {"correct_mat": np.ones((80, 117))}, "correct_mat: has shape (80, 117)"),
-        ("qpic", {"correct_mat": None}, "correct_mat: "),
-        ("qpic", {"correct_mat": np.full((117, 80), math.nan)}, "correct_mat: "),
-        ("qpic_vcoco", {"correct_mat": np.ones(5)}, "correct_mat: has shape (5,)"),
-        ("qpic", {"rare": None}, "rare_triplets: "),
-        ("qpic", {"rare": [1, 2]}, "rare_triplets: "),
-        ("qpic", {"rare": [[[0], 1, 2]]}, "rare_triplets: "),
-        ("cdn", {"thres_nms": None}, "args: thres_nms"),
-        ("cdn", {"thres_nms": -1}, "args: thres_nms"),
-        ("cdn", {"nms_alpha": ...}, "args: no nms_alpha in it"),
-        ("gen_vlkt", {"zero_shot_type": ...}, "args: no zero_shot_type in it"),
-        ("cdn", {"json_file": "no/such/folder.json"}, "json_file no/such/folder.json: there is no folder no/such"),
-        ("cdn", {"json_file": "."}, "json_file .: is a directory"),
-        ("gen_vlkt", {"json_file": 3}, "json_file=3"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "given", "text"), [
+    ("qpic", {"subject": 1}, "subject_category_id=1"),
+    ("qpic", {"subject": np.array([0, 1])}, "subject_category_id="),
+    ("qpic", {"correct_mat": np.ones((80, 117))}, "correct_mat: has shape (80, 117)"),
+    ("qpic", {"correct_mat": None}, "correct_mat: "),
+    ("qpic", {"correct_mat": np.full((117, 80), math.nan)}, "correct_mat: "),
+    ("qpic_vcoco", {"correct_mat": np.ones(5)}, "correct_mat: has shape (5,)"),
+    ("qpic", {"rare": None}, "rare_triplets: "),
+    ("qpic", {"rare": [1, 2]}, "rare_triplets: "),
+    ("qpic", {"rare": [[[0], 1, 2]]}, "rare_triplets: "),
+    ("cdn", {"thres_nms": None}, "args: thres_nms"),
+    ("cdn", {"thres_nms": -1}, "args: thres_nms"),
+    ("cdn", {"nms_alpha": ...}, "args: no nms_alpha in it"),
+    ("gen_vlkt", {"zero_shot_type": ...}, "args: no zero_shot_type in it"),
+    ("cdn", {"json_file": "no/such/folder.json"}, "json_file no/such/folder.json: there is no folder no/such"),
+    ("cdn", {"json_file": "."}, "json_file .: is a directory"),
+    ("gen_vlkt", {"json_file": 3}, "json_file=3"),
+])  # fmt: skip
 def test_a_bad_argument(kind: str, given: dict[str, Any], text: str) -> None:
     with pytest.raises(HoicliError) as raised:
         evaluate(kind, *world(kind), **given)

@@ -259,16 +259,13 @@ def test_precision_says_that_it_is_not_reliable_and_classes_are_labels() -> None
     assert [row["n"] for row in rows if row.get("object") == "person" and row["metric"] == "recall50"] == [1, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"boxes": True, "iou": 0.7}, "iou: for triplets"),
-        ({"boxes": True, "protocol": "hico"}, "choose from all, coco-boxes"),
-        ({"protocol": "hico,voc-boxes"}, "voc-boxes.*: is for boxes"),
-        ({"boxes": True, "same": 0}, "above 0"),
-        ({"same": 0.7}, "is for boxes"),
-    ],
-)
+@pytest.mark.parametrize(("options", "problem"), [
+    ({"boxes": True, "iou": 0.7}, "iou: for triplets"),
+    ({"boxes": True, "protocol": "hico"}, "choose from all, coco-boxes"),
+    ({"protocol": "hico,voc-boxes"}, "voc-boxes.*: is for boxes"),
+    ({"boxes": True, "same": 0}, "above 0"),
+    ({"same": 0.7}, "is for boxes"),
+])  # fmt: skip
 def test_options_that_do_not_go_together_are_refused(options: Record, problem: str) -> None:
     with pytest.raises(HoicliError, match=problem):
         hoicli.evaluate([image([SQUARE])], [image([SQUARE])], **options)

@@ -28,19 +28,16 @@ from tests.support.project import Data, Record, complaint
 ROW = PROTOCOLS["hico"]
 
 
-@pytest.mark.parametrize(
-    ("count", "blocks"),
-    [
-        ([], [(0, 0)]),
-        ([0, 0], [(0, 2)]),
-        ([4, 6], [(0, 2)]),  # as many as fit
-        ([4, 7], [(0, 1), (1, 2)]),
-        ([11], [(0, 1)]),  # more than fit stand alone
-        ([3, 11, 3, 7, 1], [(0, 1), (1, 2), (2, 4), (4, 5)]),
-        ([11, 0, 10, 0, 1], [(0, 1), (1, 4), (4, 5)]),
-        ([5, 5, 5, 5], [(0, 2), (2, 4)]),
-    ],
-)
+@pytest.mark.parametrize(("count", "blocks"), [
+    ([], [(0, 0)]),
+    ([0, 0], [(0, 2)]),
+    ([4, 6], [(0, 2)]),  # as many as fit
+    ([4, 7], [(0, 1), (1, 2)]),
+    ([11], [(0, 1)]),  # more than fit stand alone
+    ([3, 11, 3, 7, 1], [(0, 1), (1, 2), (2, 4), (4, 5)]),
+    ([11, 0, 10, 0, 1], [(0, 1), (1, 4), (4, 5)]),
+    ([5, 5, 5, 5], [(0, 2), (2, 4)]),
+])  # fmt: skip
 def test_blocks(count: list[int], blocks: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairing, "PAIRS_AT_ONCE", 10)
     found = blocks_of(np.array(count, dtype=np.int64))

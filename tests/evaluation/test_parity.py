@@ -46,15 +46,12 @@ def subsets(rows: list[dict[str, Any]], metric: str = "mAP") -> dict[str, float]
     return {row["subset"]: row["value"] for row in rows if row["metric"] == metric}
 
 
-@pytest.mark.parametrize(
-    ("protocol", "golden"),
-    [
-        ("hico", "hico-official/default"),
-        ("hico-ko", "hico-official/known-object"),
-        ("upt", "upt"),
-        ("inp-cc", "inp-cc"),
-    ],
-)
+@pytest.mark.parametrize(("protocol", "golden"), [
+    ("hico", "hico-official/default"),
+    ("hico-ko", "hico-official/known-object"),
+    ("upt", "upt"),
+    ("inp-cc", "inp-cc"),
+])  # fmt: skip
 def test_every_class(
     protocol: str, golden: str, hico_500: Path, predictions: Path, expected: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -139,39 +139,36 @@ def test_compare_takes_it(hoicli: Hoicli, tmp_path: Path) -> None:
     assert "area under the precision envelope" in hoicli("eval", "--explain", "--protocol", path).out
 
 
-@pytest.mark.parametrize(
-    ("record", "problem"),
-    [
-        ({"name": "x"}, "grid: missing; say which protocol it is like"),
-        ({"like": "hico"}, "name: missing"),
-        ({"name": "hico", "like": "hico"}, "name: hico is the published protocol"),
-        ({"name": "a b", "like": "hico"}, "name: must be a word"),
-        ({"name": "all", "like": "hico"}, "name: must be a word"),
-        ({"name": "x", "like": "hicodet"}, 'like: "hicodet" is no protocol; choose from hico'),
-        ({"name": "x", "like": "hico", "treshold": 0.7}, "treshold: there is no such field; did you mean 'threshold'?"),
-        ({"name": "x", "like": "hico", "part": None}, "part: there is no such field"),
-        ({"name": "x", "like": "hico", "threshold": 0}, "threshold: 0 is no IoU"),
-        ({"name": "x", "like": "hico", "threshold": True}, "threshold: true is no IoU"),
-        ({"name": "x", "like": "hico", "strict": 1}, "strict: 1: must be true or false"),
-        ({"name": "x", "like": "hico", "grid": [0, 0.5, 0.5]}, "grid: must be arange"),
-        ({"name": "x", "like": "hico", "grid": [0, 1.5]}, "grid: must be arange"),
-        ({"name": "x", "like": "hico", "grid": []}, "grid: must be arange"),
-        ({"name": "x", "like": "hico", "grid": "fine"}, "grid: must be arange"),
-        ({"name": "x", "like": "hico", "truth_shift": [1, 1]}, "truth_shift: must be four numbers"),
-        ({"name": "x", "like": "hico", "triplets_per_image": 0}, "triplets_per_image: 0: must be a whole number"),
-        ({"name": "x", "like": "hico", "images": "some"}, 'images: "some": choose all, boxes, interactions'),
-        ({"name": "x", "like": "hico", "subsets": "rare"}, "subsets: must be an array"),
-        ({"name": "x", "like": "hico", "subsets": ["common"]}, 'subsets: hico has no "common"; it has full, rare'),
-        ({"name": "x", "like": "hico", "classes": "25"}, 'classes: hico has no "25"'),
-        ({"name": "x", "like": "hico", "person_first": True}, "person_first: means nothing for hico"),
-        ({"name": "x", "like": "hico", "any_object_when_none": True}, "any_object_when_none: goes with person_first"),
-        ({"name": "x", "like": "hico", "title": "a\nb"}, "title: must be a line"),
-        ({"name": "x", "like": "hico", "dataset": 3}, "dataset: 3: must be a string"),
-        ({"name": "x", "like": "hico", "dataset": "coco"}, 'dataset: "coco" is not shipped'),
-        ({"name": "x", "like": "vcoco-s1", "dataset": "hico"}, "like: vcoco-s1 is not of hico"),
-        ([], "an array, not a JSON object"),
-    ],
-)
+@pytest.mark.parametrize(("record", "problem"), [
+    ({"name": "x"}, "grid: missing; say which protocol it is like"),
+    ({"like": "hico"}, "name: missing"),
+    ({"name": "hico", "like": "hico"}, "name: hico is the published protocol"),
+    ({"name": "a b", "like": "hico"}, "name: must be a word"),
+    ({"name": "all", "like": "hico"}, "name: must be a word"),
+    ({"name": "x", "like": "hicodet"}, 'like: "hicodet" is no protocol; choose from hico'),
+    ({"name": "x", "like": "hico", "treshold": 0.7}, "treshold: there is no such field; did you mean 'threshold'?"),
+    ({"name": "x", "like": "hico", "part": None}, "part: there is no such field"),
+    ({"name": "x", "like": "hico", "threshold": 0}, "threshold: 0 is no IoU"),
+    ({"name": "x", "like": "hico", "threshold": True}, "threshold: true is no IoU"),
+    ({"name": "x", "like": "hico", "strict": 1}, "strict: 1: must be true or false"),
+    ({"name": "x", "like": "hico", "grid": [0, 0.5, 0.5]}, "grid: must be arange"),
+    ({"name": "x", "like": "hico", "grid": [0, 1.5]}, "grid: must be arange"),
+    ({"name": "x", "like": "hico", "grid": []}, "grid: must be arange"),
+    ({"name": "x", "like": "hico", "grid": "fine"}, "grid: must be arange"),
+    ({"name": "x", "like": "hico", "truth_shift": [1, 1]}, "truth_shift: must be four numbers"),
+    ({"name": "x", "like": "hico", "triplets_per_image": 0}, "triplets_per_image: 0: must be a whole number"),
+    ({"name": "x", "like": "hico", "images": "some"}, 'images: "some": choose all, boxes, interactions'),
+    ({"name": "x", "like": "hico", "subsets": "rare"}, "subsets: must be an array"),
+    ({"name": "x", "like": "hico", "subsets": ["common"]}, 'subsets: hico has no "common"; it has full, rare'),
+    ({"name": "x", "like": "hico", "classes": "25"}, 'classes: hico has no "25"'),
+    ({"name": "x", "like": "hico", "person_first": True}, "person_first: means nothing for hico"),
+    ({"name": "x", "like": "hico", "any_object_when_none": True}, "any_object_when_none: goes with person_first"),
+    ({"name": "x", "like": "hico", "title": "a\nb"}, "title: must be a line"),
+    ({"name": "x", "like": "hico", "dataset": 3}, "dataset: 3: must be a string"),
+    ({"name": "x", "like": "hico", "dataset": "coco"}, 'dataset: "coco" is not shipped'),
+    ({"name": "x", "like": "vcoco-s1", "dataset": "hico"}, "like: vcoco-s1 is not of hico"),
+    ([], "an array, not a JSON object"),
+])  # fmt: skip
 def test_a_bad_file(hoicli: Hoicli, tmp_path: Path, record: object, problem: str) -> None:
     path = saved(tmp_path / "bad.json", record if isinstance(record, str) else json.dumps(record))
     assert refusal(hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", path)).startswith(f"{path}: {problem}")
@@ -251,14 +248,11 @@ def test_what_no_file_can_hold(hoicli: Hoicli, added: Callable[..., None], value
     assert "hico-75 of hoi-strict 1.2 is no dict that JSON can hold" in said
 
 
-@pytest.mark.parametrize(
-    ("value", "problem"),
-    [
-        (object(), "hico-75: hoicli.protocols: the entry point must name a dict"),
-        ({"like": "hico", "threshold": 2}, "hico-75: threshold: 2 is no IoU"),
-        ({"like": "hico", "iou": 0.75}, "hico-75: iou: there is no such field"),
-    ],
-)
+@pytest.mark.parametrize(("value", "problem"), [
+    (object(), "hico-75: hoicli.protocols: the entry point must name a dict"),
+    ({"like": "hico", "threshold": 2}, "hico-75: threshold: 2 is no IoU"),
+    ({"like": "hico", "iou": 0.75}, "hico-75: iou: there is no such field"),
+])  # fmt: skip
 def test_a_bad_one_of_another_package(hoicli: Hoicli, added: Callable[..., None], value: object, problem: str) -> None:
     added("hico-75", value)
     assert refusal(hoicli("eval", "--gt", GT, PREDICTIONS, "--protocol", "hico-75")).startswith(problem)

@@ -154,23 +154,16 @@ def test_the_ground_truth_as_its_own_predictions_is_all_found(hoicli: Hoicli, tm
     assert {value for (constraint, _), value in found.items() if constraint == "none"} == {100.0}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--k", "0"), "--k 0: '0' is no whole number of at least 1; for example --k 20,50,100"),
-        (("--k", "20,x"), "--k 20,x: 'x' is no whole number of at least 1; for example --k 20,50,100"),
-        (("--as-released", "motifs"), "--as-released motifs: choose from openpsg, sgg-benchmark, r1-sgg"),
-        (
-            ("--as-released", "openpsg", "--k", "20,101"),
-            "--k 101: openpsg ranks 100 predictions without graph constraint; give --k up to 100",
-        ),
-        (
-            ("--dataset", "vcoco"),
-            "--dataset vcoco: its actions have roles, and may have no object; recall is of triplets of subject, verb "
-            "and object",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    (("--k", "0"), "--k 0: '0' is no whole number of at least 1; for example --k 20,50,100"),
+    (("--k", "20,x"), "--k 20,x: 'x' is no whole number of at least 1; for example --k 20,50,100"),
+    (("--as-released", "motifs"), "--as-released motifs: choose from openpsg, sgg-benchmark, r1-sgg"),
+    (("--as-released", "openpsg", "--k", "20,101"),
+     "--k 101: openpsg ranks 100 predictions without graph constraint; give --k up to 100"),
+    (("--dataset", "vcoco"),
+     "--dataset vcoco: its actions have roles, and may have no object; recall is of triplets of subject, verb "
+     "and object"),
+])  # fmt: skip
 def test_a_wrong_call(hoicli: Hoicli, options: tuple[str, ...], message: str) -> None:
     assert refusal(hoicli("recall", "--gt", GT, *options, PREDICTIONS), 2) == f"hoicli: {message}"
 

@@ -28,15 +28,12 @@ def image(name: str, good: int, bad: int) -> Record:
     return {"image_id": name, "boxes": [[0, 0, 9, 9], [5, 5, 20, 20]], "labels": ["person", "cup"], "hois": hois}
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "allowed", "note"),
-    [
-        (1, 0, False, ""),
-        (1, 1, False, "1 ground-truth triplets are no hico interaction (verb and object): not counted"),
-        (1, 3, True, "3 ground-truth triplets are no hico interaction (verb and object): not counted"),
-        (0, 0, False, "the ground truth holds no triplet: none can be found, and a mean of triplets shows nothing"),
-    ],
-)
+@pytest.mark.parametrize(("good", "bad", "allowed", "note"), [
+    (1, 0, False, ""),
+    (1, 1, False, "1 ground-truth triplets are no hico interaction (verb and object): not counted"),
+    (1, 3, True, "3 ground-truth triplets are no hico interaction (verb and object): not counted"),
+    (0, 0, False, "the ground truth holds no triplet: none can be found, and a mean of triplets shows nothing"),
+])  # fmt: skip
 def test_ground_truth_of_no_class_is_noted(
     good: int, bad: int, allowed: bool, note: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -49,13 +46,10 @@ def test_ground_truth_of_no_class_is_noted(
     assert truth.name == str(path)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ([], "no ground truth in it; hoicli convert makes it from the dataset's file"),
-        ([image("a", 1, 2)], "2 of 3 triplets are no hico interaction (verb and object) and count for nothing: "),
-    ],
-)
+@pytest.mark.parametrize(("content", "message"), [
+    ([], "no ground truth in it; hoicli convert makes it from the dataset's file"),
+    ([image("a", 1, 2)], "2 of 3 triplets are no hico interaction (verb and object) and count for nothing: "),
+])  # fmt: skip
 def test_ground_truth_that_would_mislead(content: list[Record], message: str, tmp_path: Path) -> None:
     path = written(tmp_path / "gt.jsonl", content)
     with pytest.raises(DataError) as error:
@@ -84,19 +78,16 @@ def matches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--top-k", "5"), "--top-k and --nms act before matching: give them to hoicli match, or predictions with"),
-        (("--protocol", "upt"), "--protocol upt: the matches are of diag, hico"),
-        (("--protocol", "hico,upt,qpic"), "--protocol upt,qpic: the matches are of diag, hico"),
-        (("--iou", "0.6"), "--iou 0.6: the matches of hico do not have it; give it to hoicli match"),
-        (("--iou", "0.5:0.75:0.25"), "--iou 0.5:0.75:0.25: a mean over thresholds needs the predictions, with --gt"),
-        (("--iou", "0.75", "--slice", "people"), "--iou 0.75 --slice people: the matches of hico"),
-        (("--slice", "people"), "the matches of hico have only --iou 0.5 or --iou 0.75: ask for one, or match"),
-        (("--dataset", "vcoco"), "--dataset vcoco: the matches are of hico; leave it out"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    (("--top-k", "5"), "--top-k and --nms act before matching: give them to hoicli match, or predictions with"),
+    (("--protocol", "upt"), "--protocol upt: the matches are of diag, hico"),
+    (("--protocol", "hico,upt,qpic"), "--protocol upt,qpic: the matches are of diag, hico"),
+    (("--iou", "0.6"), "--iou 0.6: the matches of hico do not have it; give it to hoicli match"),
+    (("--iou", "0.5:0.75:0.25"), "--iou 0.5:0.75:0.25: a mean over thresholds needs the predictions, with --gt"),
+    (("--iou", "0.75", "--slice", "people"), "--iou 0.75 --slice people: the matches of hico"),
+    (("--slice", "people"), "the matches of hico have only --iou 0.5 or --iou 0.75: ask for one, or match"),
+    (("--dataset", "vcoco"), "--dataset vcoco: the matches are of hico; leave it out"),
+])  # fmt: skip
 def test_what_a_match_stream_cannot_say(options: tuple[str, ...], message: str, matches: Path, hoicli: Hoicli) -> None:
     result = hoicli("eval", matches, *options)
     assert (result.code, result.out, message in result.err) == (2, "", True)
@@ -157,22 +148,19 @@ def test_classes_without_ground_truth_are_said_where_most_of_a_mean_have_none(ho
     assert said not in hoicli("match", *gt, streams[0]).err  # of a shard, perhaps
 
 
-@pytest.mark.parametrize(
-    ("paths", "names"),
-    [
-        (["out/preds.jsonl"], ["preds"]),
-        (["a/preds.jsonl", "b/other.jsonl.gz"], ["preds", "other"]),
-        (["runs/a/preds.jsonl", "runs/b/preds.jsonl", "c/third.jsonl"], ["a/preds", "b/preds", "c/third"]),
-        (["x/a/p.jsonl", "x/b/p.jsonl", "y/a/p.jsonl"], ["x/a/p", "x/b/p", "y/a/p"]),
-        (["p.jsonl", "/tmp/p.jsonl"], ["p", "tmp/p"]),
-        (["/p.jsonl", "./tmp/../q/p.jsonl"], ["/p", "q/p"]),
-        (["p.jsonl", "p.json"], ["p.jsonl", "p.json"]),
-        (["a/p.jsonl", "a/p.json", "b/p.jsonl"], ["a/p.jsonl", "a/p.json", "b/p.jsonl"]),
-        (["-", "other.jsonl"], ["stdin", "other"]),
-        (["-", "stdin.jsonl"], ["<stdin>", "stdin.jsonl"]),
-        ([".hidden.jsonl"], [".hidden.jsonl"]),
-    ],
-)
+@pytest.mark.parametrize(("paths", "names"), [
+    (["out/preds.jsonl"], ["preds"]),
+    (["a/preds.jsonl", "b/other.jsonl.gz"], ["preds", "other"]),
+    (["runs/a/preds.jsonl", "runs/b/preds.jsonl", "c/third.jsonl"], ["a/preds", "b/preds", "c/third"]),
+    (["x/a/p.jsonl", "x/b/p.jsonl", "y/a/p.jsonl"], ["x/a/p", "x/b/p", "y/a/p"]),
+    (["p.jsonl", "/tmp/p.jsonl"], ["p", "tmp/p"]),
+    (["/p.jsonl", "./tmp/../q/p.jsonl"], ["/p", "q/p"]),
+    (["p.jsonl", "p.json"], ["p.jsonl", "p.json"]),
+    (["a/p.jsonl", "a/p.json", "b/p.jsonl"], ["a/p.jsonl", "a/p.json", "b/p.jsonl"]),
+    (["-", "other.jsonl"], ["stdin", "other"]),
+    (["-", "stdin.jsonl"], ["<stdin>", "stdin.jsonl"]),
+    ([".hidden.jsonl"], [".hidden.jsonl"]),
+])  # fmt: skip
 def test_the_shortest_path_that_tells_them_apart(paths: list[str], names: list[str]) -> None:
     assert names_of_files(paths) == names
 

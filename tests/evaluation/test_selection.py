@@ -24,18 +24,15 @@ HICO_ROWS = ["hico", "hico-ko", "qpic", "upt", "diag", "inp-cc"]
 V_COCO_ROWS = ["vcoco-agent", "vcoco-s1", "vcoco-s2", "vcoco-qpic"]
 
 
-@pytest.mark.parametrize(
-    ("dataset", "rows", "main", "diagnosed", "classes"),
-    [
-        ("hico", HICO_ROWS, "hico", "diag", ""),
-        ("hico-det-sg", HICO_ROWS, "hico", "diag", ""),
-        ("vcoco", V_COCO_ROWS, "vcoco-s1", "vcoco-s1", "25"),
-        ("swig", ["swig"], "swig", "diag", "evaluated"),
-        ("hoia", ["hoia"], "hoia", "diag", ""),
-        ("hoiw", ["hoia"], "hoia", "diag", ""),
-        ("ambiguous-hoi", ["ambiguous-hoi"], "ambiguous-hoi", "diag", "ambiguous"),
-    ],
-)
+@pytest.mark.parametrize(("dataset", "rows", "main", "diagnosed", "classes"), [
+    ("hico", HICO_ROWS, "hico", "diag", ""),
+    ("hico-det-sg", HICO_ROWS, "hico", "diag", ""),
+    ("vcoco", V_COCO_ROWS, "vcoco-s1", "vcoco-s1", "25"),
+    ("swig", ["swig"], "swig", "diag", "evaluated"),
+    ("hoia", ["hoia"], "hoia", "diag", ""),
+    ("hoiw", ["hoia"], "hoia", "diag", ""),
+    ("ambiguous-hoi", ["ambiguous-hoi"], "ambiguous-hoi", "diag", "ambiguous"),
+])  # fmt: skip
 def test_the_table_of_each_dataset(dataset: str, rows: list[str], main: str, diagnosed: str, classes: str) -> None:
     vocabulary = load(dataset)
     assert set(rows) <= protocols_for(vocabulary).keys()
@@ -70,31 +67,25 @@ def test_another_dataset_with_roles_has_its_own_sets_of_classes(name: str, class
     assert (row.classes, row.subsets) == (classes, ())
 
 
-@pytest.mark.parametrize(
-    ("names", "dataset", "found"),
-    [
-        ([], None, HICO_ROWS),
-        (["all"], None, HICO_ROWS),
-        (["vcoco-s2"], None, ["vcoco-s2"]),
-        (["vcoco-s2,all"], None, ["vcoco-s2", "vcoco-agent", "vcoco-s1", "vcoco-qpic"]),
-        (["upt, hico", "upt"], None, ["upt", "hico"]),
-        (["upt", "all"], "hico", ["upt", "hico", "hico-ko", "qpic", "diag", "inp-cc"]),
-        (["hico-image"], None, ["hico-image"]),
-    ],
-)
+@pytest.mark.parametrize(("names", "dataset", "found"), [
+    ([], None, HICO_ROWS),
+    (["all"], None, HICO_ROWS),
+    (["vcoco-s2"], None, ["vcoco-s2"]),
+    (["vcoco-s2,all"], None, ["vcoco-s2", "vcoco-agent", "vcoco-s1", "vcoco-qpic"]),
+    (["upt, hico", "upt"], None, ["upt", "hico"]),
+    (["upt", "all"], "hico", ["upt", "hico", "hico-ko", "qpic", "diag", "inp-cc"]),
+    (["hico-image"], None, ["hico-image"]),
+])  # fmt: skip
 def test_named_rows_once_in_order_of_first_mention(names: list[str], dataset: str | None, found: list[str]) -> None:
     assert [row.name for row in choose_protocols(names, dataset)] == found
 
 
-@pytest.mark.parametrize(
-    ("names", "dataset", "start", "end"),
-    [
-        (["hicoo,zz"], None, "--protocol: unknown 'hicoo', 'zz'; choose from all, hico,", " (did you mean 'hico'?)"),
-        (["qqqqqq"], None, "--protocol: unknown 'qqqqqq'; choose from all, hico,", list(PROTOCOLS)[-1]),
-        (["hico,vcoco-s1"], None, "--protocol vcoco-s1: of vcoco, not hico; name protocols of one dataset", ""),
-        (["hico"], "vcoco", "--protocol hico: of hico, not vcoco; name protocols of one dataset", ""),
-    ],
-)
+@pytest.mark.parametrize(("names", "dataset", "start", "end"), [
+    (["hicoo,zz"], None, "--protocol: unknown 'hicoo', 'zz'; choose from all, hico,", " (did you mean 'hico'?)"),
+    (["qqqqqq"], None, "--protocol: unknown 'qqqqqq'; choose from all, hico,", list(PROTOCOLS)[-1]),
+    (["hico,vcoco-s1"], None, "--protocol vcoco-s1: of vcoco, not hico; name protocols of one dataset", ""),
+    (["hico"], "vcoco", "--protocol hico: of hico, not vcoco; name protocols of one dataset", ""),
+])  # fmt: skip
 def test_unknown_rows(names: list[str], dataset: str | None, start: str, end: str) -> None:
     said = complaint(UsageError, choose_protocols, names, dataset)
     assert said.startswith(start)

@@ -193,42 +193,36 @@ def test_a_file_of_slices(tmp_path: Path) -> None:
         assert parse_slices([str(path)], HICO) == [slice_]
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        ("a\tx\nb x\n", "s.tsv:2: write one image and its slice a line: image_id<TAB>slice"),
-        ("a\tx\ty\n", "s.tsv:1: write one image"),
-        ("a\t\n", "s.tsv:1: write one image"),
-        ("", "no slices in it"),
-        (b"a\t\xff\n", "s.tsv:1: not in UTF-8; save the file again as UTF-8"),
-        ("sep=;\na;x\nb,x\n", "s.tsv:3: write one image"),
-        ("a\tx\x1b[0m\n", "s.tsv:1: a slice's name is at most 100 printable characters"),
-        ("a\tx|gt:01234567\n", "s.tsv:1: a slice's name is at most 100 printable characters without |"),
-        ("".join(f"a\t{number}\n" for number in range(MOST_PARTS + 1)), "51 slices; at most 50 in a file"),
-    ],
-)
+@pytest.mark.parametrize(("content", "problem"), [
+    ("a\tx\nb x\n", "s.tsv:2: write one image and its slice a line: image_id<TAB>slice"),
+    ("a\tx\ty\n", "s.tsv:1: write one image"),
+    ("a\t\n", "s.tsv:1: write one image"),
+    ("", "no slices in it"),
+    (b"a\t\xff\n", "s.tsv:1: not in UTF-8; save the file again as UTF-8"),
+    ("sep=;\na;x\nb,x\n", "s.tsv:3: write one image"),
+    ("a\tx\x1b[0m\n", "s.tsv:1: a slice's name is at most 100 printable characters"),
+    ("a\tx|gt:01234567\n", "s.tsv:1: a slice's name is at most 100 printable characters without |"),
+    ("".join(f"a\t{number}\n" for number in range(MOST_PARTS + 1)), "51 slices; at most 50 in a file"),
+])  # fmt: skip
 def test_a_bad_file_of_slices(tmp_path: Path, content: str | bytes, problem: str) -> None:
     path = saved(tmp_path / "s.tsv", content if isinstance(content, bytes) else content.encode())
     assert problem in complaint(DataError, parse_slices, [str(path)], HICO)
 
 
-@pytest.mark.parametrize(
-    ("name", "dataset", "problem"),
-    [
-        ("object_size", "hico", "there is no such slice or file"),
-        ("", "hico", "there is no such slice or file"),
-        ("objects:32,96", "hico", "--slice 96: there is no such slice or file; commas are between slices"),
-        ("people,", "hico", "there is no such slice or file"),
-        ("objets", "hico", "did you mean 'objects'?"),
-        ("distance:1:0.5", "hico", "give ascending numbers above 0"),
-        ("distance:0", "hico", "give ascending numbers above 0"),
-        ("distance:nan", "hico", "give ascending numbers above 0"),
-        ("verb:2", "hico", "verb has a part for each verb, without cuts; leave ':2' out"),
-        ("frequency:10", "hico", "hico has no training counts"),
-        ("frequency", "vcoco", "vcoco has no classes by training frequency"),
-        ("object", "vcoco", "vcoco has no classes by object"),
-    ],
-)
+@pytest.mark.parametrize(("name", "dataset", "problem"), [
+    ("object_size", "hico", "there is no such slice or file"),
+    ("", "hico", "there is no such slice or file"),
+    ("objects:32,96", "hico", "--slice 96: there is no such slice or file; commas are between slices"),
+    ("people,", "hico", "there is no such slice or file"),
+    ("objets", "hico", "did you mean 'objects'?"),
+    ("distance:1:0.5", "hico", "give ascending numbers above 0"),
+    ("distance:0", "hico", "give ascending numbers above 0"),
+    ("distance:nan", "hico", "give ascending numbers above 0"),
+    ("verb:2", "hico", "verb has a part for each verb, without cuts; leave ':2' out"),
+    ("frequency:10", "hico", "hico has no training counts"),
+    ("frequency", "vcoco", "vcoco has no classes by training frequency"),
+    ("object", "vcoco", "vcoco has no classes by object"),
+])  # fmt: skip
 def test_slices_that_there_are_not(name: str, dataset: str, problem: str) -> None:
     assert problem in complaint(UsageError, parse_slices, [name], load(dataset))
 

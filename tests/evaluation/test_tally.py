@@ -113,15 +113,12 @@ def test_a_tally_of_nothing_has_results_of_nothing() -> None:
         assert (lists.score.dtype, len(lists.hit)) == (np.dtype(np.float64), 0)
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        ([(0, 0.5, 0), (-1, 0.4, 0)], (0, 1)),
-        ([(0, 0.4, 0), (-1, 0.5, 0)], (1, 1)),
-        ([(0, 0.5, 0), (-1, 0.5, 0)], (0, 1)),  # of equals the first
-        ([(-1, 0.5, 0), (0, 0.5, 0)], (1, 1)),
-    ],
-)
+@pytest.mark.parametrize(("rows", "expected"), [
+    ([(0, 0.5, 0), (-1, 0.4, 0)], (0, 1)),
+    ([(0, 0.4, 0), (-1, 0.5, 0)], (1, 1)),
+    ([(0, 0.5, 0), (-1, 0.5, 0)], (0, 1)),  # of equals the first
+    ([(-1, 0.5, 0), (0, 0.5, 0)], (1, 1)),
+])  # fmt: skip
 def test_the_best_of_an_image_may_have_no_class(rows: list[tuple[int, float, int]], expected: tuple[int, int]) -> None:
     assert given(("a", rows)).listed.classless_best() == expected
     assert given(("a", [(0, 0.01, 0)]), ("b", rows)).listed.classless_best() == (expected[0], 2)
@@ -172,35 +169,29 @@ def test_a_recall_of_exactly_so_many_tenths(found: int, arange: int, linspace: i
         assert one(ranks, 10, grid) == pytest.approx(points / 11)
 
 
-@pytest.mark.parametrize(
-    ("ranks", "positives", "ap"),
-    [
-        ([1], 1, 1.0),
-        ([2], 1, 0.5),
-        ([1, 2], 2, 1.0),
-        ([2, 3], 2, 2 / 3),  # the envelope: precision 1/2 at recall 1/2 is lifted to 2/3
-        ([1, 4], 2, (6 * 1 + 5 * 0.5) / 11),
-        ([], 5, 0.0),
-        ([], 0, 0.0),
-    ],
-)
+@pytest.mark.parametrize(("ranks", "positives", "ap"), [
+    ([1], 1, 1.0),
+    ([2], 1, 0.5),
+    ([1, 2], 2, 1.0),
+    ([2, 3], 2, 2 / 3),  # the envelope: precision 1/2 at recall 1/2 is lifted to 2/3
+    ([1, 4], 2, (6 * 1 + 5 * 0.5) / 11),
+    ([], 5, 0.0),
+    ([], 0, 0.0),
+])  # fmt: skip
 def test_closed_forms(ranks: list[int], positives: int, ap: float) -> None:
     assert one(ranks, positives) == pytest.approx(ap)
 
 
-@pytest.mark.parametrize(
-    ("ranks", "positives", "ap"),
-    [
-        ([1], 1, 1.0),
-        ([2], 1, 0.5),
-        ([2, 3], 2, 2 / 3),  # the envelope: precision 1/2 at recall 1/2 is lifted to 2/3
-        ([1, 4], 2, (1 + 0.5) / 2),
-        ([1, 4], 4, (1 + 0.5) / 4),  # what is never found adds nothing
-        ([3, 4, 5], 3, 3 / 5),
-        ([], 5, 0.0),
-        ([], 0, 0.0),
-    ],
-)
+@pytest.mark.parametrize(("ranks", "positives", "ap"), [
+    ([1], 1, 1.0),
+    ([2], 1, 0.5),
+    ([2, 3], 2, 2 / 3),  # the envelope: precision 1/2 at recall 1/2 is lifted to 2/3
+    ([1, 4], 2, (1 + 0.5) / 2),
+    ([1, 4], 4, (1 + 0.5) / 4),  # what is never found adds nothing
+    ([3, 4, 5], 3, 3 / 5),
+    ([], 5, 0.0),
+    ([], 0, 0.0),
+])  # fmt: skip
 def test_closed_forms_of_the_envelope(ranks: list[int], positives: int, ap: float) -> None:
     first, second = np.array([*ranks, 1], dtype=np.int64), np.array([0, len(ranks), len(ranks) + 1])
     assert enveloped_ap(first, second, np.array([positives, 1])).tolist() == pytest.approx([ap, 1.0])

@@ -134,19 +134,16 @@ def test_vcoco(hoicli: Hoicli, tmp_path: Path) -> None:
     assert len({row["protocol"] for row in found if row["tags"].get("slice") == "people"}) == 4
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (("eval", "--slice", "objects", "--tag", "part=1"), "--tag part: rows have a part of their own"),
-        (("eval", "--slice", "object"), None),
-        (("match", "--slice", "verb"), "--slice verb: selects the classes to average; give it to hoicli eval"),
-        (("diagnose", "--slice", "objects"), "--slice objects: cannot type errors"),
-        (("diagnose", "--iou", "0.6", "--as-released"), "--as-released: the released code has neither"),
-        (("diagnose", "--iou", "0.6,0.7", "--emit", "predictions"), "--emit predictions: of one threshold"),
-        (("eval", "--iou", "0.5:0.95"), "write a number, or first:last:step"),
-        (("eval", "--iou", "0.5,"), "a threshold is empty"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (("eval", "--slice", "objects", "--tag", "part=1"), "--tag part: rows have a part of their own"),
+    (("eval", "--slice", "object"), None),
+    (("match", "--slice", "verb"), "--slice verb: selects the classes to average; give it to hoicli eval"),
+    (("diagnose", "--slice", "objects"), "--slice objects: cannot type errors"),
+    (("diagnose", "--iou", "0.6", "--as-released"), "--as-released: the released code has neither"),
+    (("diagnose", "--iou", "0.6,0.7", "--emit", "predictions"), "--emit predictions: of one threshold"),
+    (("eval", "--iou", "0.5:0.95"), "write a number, or first:last:step"),
+    (("eval", "--iou", "0.5,"), "a threshold is empty"),
+])  # fmt: skip
 def test_what_is_refused(hoicli: Hoicli, call: tuple[str, ...], message: str | None) -> None:
     result = hoicli(*call, "--gt", GT, PREDICTIONS)
     assert result.code == (0 if message is None else 2)
@@ -223,22 +220,19 @@ def test_a_range_has_at_most_99_steps_and_all_together_100_values() -> None:
     assert refused(["0.005:0.505:0.005"]) == f"--iou 0.005:0.505:0.005: {said}"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("0", "--iou 0: '0' is no IoU; give a number above 0, at most 1"),
-        ("1.0000001", "--iou 1.0000001: '1.0000001' is no IoU; give a number above 0, at most 1"),
-        ("nan", "--iou nan: 'nan' is no IoU; give a number above 0, at most 1"),
-        ("0.50000000000", "--iou 0.50000000000: '0.50000000000' is no IoU; give a number above 0, at most 1"),
-        ("\u0661", "--iou \u0661: '\u0661' is no IoU; give a number above 0, at most 1"),
-        ("0.5,,0.7", "--iou: a threshold is empty; give numbers with commas between them: 0.5,0.75"),
-        ("0.5:0.9", "--iou 0.5:0.9: write a number, or first:last:step, for example 0.5:0.95:0.05"),
-        ("0.5:0.9:0", "--iou 0.5:0.9:0: '0' is no IoU; give a number above 0, at most 1"),
-        ("0.5:1.1:0.1", "--iou 0.5:1.1:0.1: '1.1' is no IoU; give a number above 0, at most 1"),
-        ("0.5:0.5:0.1", "--iou 0.5:0.5:0.1: steps of 0.1 do not lead from 0.5 to 0.5 (1 to 99 steps)"),
-        ("0.5:0.95:0.1", "--iou 0.5:0.95:0.1: steps of 0.1 do not lead from 0.5 to 0.95 (1 to 99 steps)"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("0", "--iou 0: '0' is no IoU; give a number above 0, at most 1"),
+    ("1.0000001", "--iou 1.0000001: '1.0000001' is no IoU; give a number above 0, at most 1"),
+    ("nan", "--iou nan: 'nan' is no IoU; give a number above 0, at most 1"),
+    ("0.50000000000", "--iou 0.50000000000: '0.50000000000' is no IoU; give a number above 0, at most 1"),
+    ("\u0661", "--iou \u0661: '\u0661' is no IoU; give a number above 0, at most 1"),
+    ("0.5,,0.7", "--iou: a threshold is empty; give numbers with commas between them: 0.5,0.75"),
+    ("0.5:0.9", "--iou 0.5:0.9: write a number, or first:last:step, for example 0.5:0.95:0.05"),
+    ("0.5:0.9:0", "--iou 0.5:0.9:0: '0' is no IoU; give a number above 0, at most 1"),
+    ("0.5:1.1:0.1", "--iou 0.5:1.1:0.1: '1.1' is no IoU; give a number above 0, at most 1"),
+    ("0.5:0.5:0.1", "--iou 0.5:0.5:0.1: steps of 0.1 do not lead from 0.5 to 0.5 (1 to 99 steps)"),
+    ("0.5:0.95:0.1", "--iou 0.5:0.95:0.1: steps of 0.1 do not lead from 0.5 to 0.95 (1 to 99 steps)"),
+])  # fmt: skip
 def test_what_is_no_threshold(text: str, message: str) -> None:
     assert refused([text]) == message
 
@@ -265,17 +259,14 @@ def test_a_slice_of_triplets_does_not_suit_a_protocol_that_needs_no_object(
     assert "left out: --slice objects: vcoco-s1 go by the person first" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "views",
-    [
-        [{}, {"iou": "0.5"}, {"iou": "0.75"}, {"slice": "people", "part": "1"}, {"slice": "my", "part": "a"}],
-        [{"iou": text} for text in ("0.5:0.95:0.05", "0.05", "0.5", "1.0")],
-        [{"slice": "people", "part": part} for part in ("1", "2", "3-5", "6+")],
-        [{"slice": "people", "part": part} for part in ("many", "2-3", "10-11", "10.5")],
-        [{"slice": "objects", "part": part} for part in ("small", "medium", "large", "x")],
-        [{"slice": name} for name in ("objects:4", "distance", "people", "a", "b")],
-    ],
-)
+@pytest.mark.parametrize("views", [
+    [{}, {"iou": "0.5"}, {"iou": "0.75"}, {"slice": "people", "part": "1"}, {"slice": "my", "part": "a"}],
+    [{"iou": text} for text in ("0.5:0.95:0.05", "0.05", "0.5", "1.0")],
+    [{"slice": "people", "part": part} for part in ("1", "2", "3-5", "6+")],
+    [{"slice": "people", "part": part} for part in ("many", "2-3", "10-11", "10.5")],
+    [{"slice": "objects", "part": part} for part in ("small", "medium", "large", "x")],
+    [{"slice": name} for name in ("objects:4", "distance", "people", "a", "b")],
+])  # fmt: skip
 def test_views_of_match_records_stand_as_they_were_asked_for(views: list[dict[str, str]]) -> None:
     backwards = views[::-1]
     assert sorted(backwards, key=view_order) == views

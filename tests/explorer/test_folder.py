@@ -126,20 +126,14 @@ def test_no_folder_of_others_is_touched(hoicli: Hoicli, tmp_path: Path) -> None:
     assert images.is_dir()
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (
-            ("--serve", "-o", "page"),
-            "give -o PAGE.html, the page to write, or --serve to look at it now; one of the two",
-        ),
-        ((), "give -o PAGE.html, the page to write, or --serve to look at it now"),
-        (("-o", "-"), "give -o DIR or -o PAGE.html, what to write, or --serve to look at the page now"),
-        (("-o", "page", "two.jsonl", "three.jsonl"), "three.jsonl: the page shows one model or two"),
-        (("-o", "page", "--slice", "verb"), "--slice verb: the page filters by verb, object and frequency anyway"),
-        (("-o", "page", "--slice", "none"), "--slice none: there is no such slice or file"),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), [
+    (("--serve", "-o", "page"), "give -o PAGE.html, the page to write, or --serve to look at it now; one of the two"),
+    ((), "give -o PAGE.html, the page to write, or --serve to look at it now"),
+    (("-o", "-"), "give -o DIR or -o PAGE.html, what to write, or --serve to look at the page now"),
+    (("-o", "page", "two.jsonl", "three.jsonl"), "three.jsonl: the page shows one model or two"),
+    (("-o", "page", "--slice", "verb"), "--slice verb: the page filters by verb, object and frequency anyway"),
+    (("-o", "page", "--slice", "none"), "--slice none: there is no such slice or file"),
+])  # fmt: skip
 def test_wrong_calls(hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)

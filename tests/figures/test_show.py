@@ -130,19 +130,16 @@ def test_only_images_with_what_is_asked_for(hoicli: Hoicli, tmp_path: Path) -> N
 ACROSS = "are they those of the picture as its EXIF mark turns it?"
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"width": 40, "height": 60}, f"the record says 40 x 60, the file has 60 x 40 pixels ({ACROSS}"),
-        ({"width": 60, "height": 50}, "the record says 60 x 50, the file has 60 x 40 pixels; "),
-        ({}, f"the boxes reach to 20, 58, the file has 60 x 40 pixels ({ACROSS}"),
-        ({"boxes": [[0, 0, 9, 9], [0, 0, 9, 9], [2, 30, 20, 58]], "labels": ["person", "kite", "kite"]}, ACROSS),
-        ({"width": 60, "height": 40}, ""),
-        ({"width": 601, "height": 401}, ""),  # another scale
-        ({"boxes": [[2, 3, 20, 41], [0, 0, 9, 9]]}, ""),
-        ({"boxes": [[2, 3, 90, 70], [0, 0, 9, 9]]}, ""),  # in neither
-    ],
-)
+@pytest.mark.parametrize(("more", "said"), [
+    ({"width": 40, "height": 60}, f"the record says 40 x 60, the file has 60 x 40 pixels ({ACROSS}"),
+    ({"width": 60, "height": 50}, "the record says 60 x 50, the file has 60 x 40 pixels; "),
+    ({}, f"the boxes reach to 20, 58, the file has 60 x 40 pixels ({ACROSS}"),
+    ({"boxes": [[0, 0, 9, 9], [0, 0, 9, 9], [2, 30, 20, 58]], "labels": ["person", "kite", "kite"]}, ACROSS),
+    ({"width": 60, "height": 40}, ""),
+    ({"width": 601, "height": 401}, ""),  # another scale
+    ({"boxes": [[2, 3, 20, 41], [0, 0, 9, 9]]}, ""),
+    ({"boxes": [[2, 3, 90, 70], [0, 0, 9, 9]]}, ""),  # in neither
+])  # fmt: skip
 @pytest.mark.parametrize("command", ["show", "explore", "corrupt", "mask"])
 def test_a_picture_of_another_shape_or_turned_by_its_camera(
     hoicli: Hoicli, tmp_path: Path, command: str, more: dict[str, Any], said: str
@@ -223,16 +220,13 @@ def test_nothing_is_written_where_a_line_is_bad(hoicli: Hoicli, tmp_path: Path) 
     assert (result.code, [row["image_id"] for row in listed(tmp_path / "drawn")]) == (0, ["a"])
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ((PREDICTIONS,), "show: say where to write with -o: FILE.png for one sheet"),
-        (("-o", "x.png"), "show: give predictions, or ground truth with --gt"),
-        (("-o", "x.jpg", PREDICTIONS), "-o x.jpg: give a name in .png for one sheet, or a folder"),
-        (("-o", "x.png", "--first", "all", PREDICTIONS), "--first all: too much for one sheet"),
-        (("-o", "x.png", "--first", "0", PREDICTIONS), "--first 0: draws nothing"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), [
+    ((PREDICTIONS,), "show: say where to write with -o: FILE.png for one sheet"),
+    (("-o", "x.png"), "show: give predictions, or ground truth with --gt"),
+    (("-o", "x.jpg", PREDICTIONS), "-o x.jpg: give a name in .png for one sheet, or a folder"),
+    (("-o", "x.png", "--first", "all", PREDICTIONS), "--first all: too much for one sheet"),
+    (("-o", "x.png", "--first", "0", PREDICTIONS), "--first 0: draws nothing"),
+])  # fmt: skip
 def test_a_wrong_call(
     hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[object, ...], message: str
 ) -> None:

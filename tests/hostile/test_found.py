@@ -14,15 +14,12 @@ from tests.hostile.readers import CHOICE, CORPUS, FOREIGN, GT, PREDICTIONS, VCOC
 from tests.support.project import Hoicli, changed, dumped, parsed, refusal, saved, written
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda c: c.pop("verbs"), "has no 'verbs'; is this really the format?"),
-        (lambda c: c.update(size=7), "is not shaped as expected (object of type 'int' has no len()); --from NAME"),
-        (lambda c: c.update(objects=[["x"]]), "is not shaped as expected ("),
-        (lambda c: c.update(verbs=None), "is not shaped as expected ("),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda c: c.pop("verbs"), "has no 'verbs'; is this really the format?"),
+    (lambda c: c.update(size=7), "is not shaped as expected (object of type 'int' has no len()); --from NAME"),
+    (lambda c: c.update(objects=[["x"]]), "is not shaped as expected ("),
+    (lambda c: c.update(verbs=None), "is not shaped as expected ("),
+])  # fmt: skip
 def test_pocket_in_another_shape(hoicli: Hoicli, tmp_path: Path, change: Any, message: str) -> None:
     path = changed(FOREIGN / "instances_test2015.json", tmp_path / "p.json", change)
     assert refusal(hoicli("convert", "--from", "pocket", path)).startswith(f"{path}: {message}")

@@ -645,18 +645,13 @@ def test_slow_evaluator_agrees(data: Data, one_to_one: bool, released: bool, tri
 GOOD = prediction([(0, 2, 0.5)], hois=[triplet(0, 2, "fly", 0.5, verb_score=0.5)], scores=[0.5, 0.5, 0.5, 0.5, 0.5])
 
 
-@pytest.mark.parametrize(
-    ("pairs", "message"),
-    [
-        ({}, "pairs: an object; it must be an array"),
-        ([{"subject": 0, "object": 1.0}], "pairs[0].object: 1.0 is no index; it must be the integer index of a box"),
-        ([{"subject": 0, "object": 5}], "pairs[0].object: index 5, but the line has 5 boxes; indices are 0-based"),
-        (
-            [{"subject": 0, "object": 1, "interactiveness": "1"}],
-            'pairs[0].interactiveness: "1" is no score; give a finite number, or leave it out',
-        ),
-    ],
-)
+@pytest.mark.parametrize(("pairs", "message"), [
+    ({}, "pairs: an object; it must be an array"),
+    ([{"subject": 0, "object": 1.0}], "pairs[0].object: 1.0 is no index; it must be the integer index of a box"),
+    ([{"subject": 0, "object": 5}], "pairs[0].object: index 5, but the line has 5 boxes; indices are 0-based"),
+    ([{"subject": 0, "object": 1, "interactiveness": "1"}],
+     'pairs[0].interactiveness: "1" is no score; give a finite number, or leave it out'),
+])  # fmt: skip
 def test_a_bad_pair_is_named(pairs: Any, message: str) -> None:
     bad = {**GOOD, "image_id": "b", "pairs": pairs}
     with pytest.raises(DataError) as raised:
@@ -726,17 +721,12 @@ def test_the_rows(files: tuple[Path, Path], hoicli: Hoicli) -> None:
     assert all(row["tags"] == parse_tags(["model=x"]) and row["protocol"] == "diag" for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("options", "inter_map", "neg_ap"),
-    [
-        ([], "recall:11-points|", "recall:101-points|pairscore:interactiveness|"),
-        (
-            ["--as-released", "--verb-score", "triplet"],
-            "recall:11-points|released:yes|verbscore:triplet|",
-            "recall:110-points|released:yes|pairscore:interactiveness|",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("options", "inter_map", "neg_ap"), [
+    ([], "recall:11-points|", "recall:101-points|pairscore:interactiveness|"),
+    (["--as-released", "--verb-score", "triplet"],
+     "recall:11-points|released:yes|verbscore:triplet|",
+     "recall:110-points|released:yes|pairscore:interactiveness|"),
+])  # fmt: skip
 def test_a_signature_says_what_was_ranked_by(
     options: list[str], inter_map: str, neg_ap: str, files: tuple[Path, Path], hoicli: Hoicli
 ) -> None:
@@ -763,14 +753,11 @@ def test_several_streams_are_several_models(files: tuple[Path, Path], tmp_path: 
     assert all(row["tags"] == {"model": "a", "run": "1"} for row in named)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--nms-sweep", "0.5,x"], "hoicli: --nms-sweep 0.5,x: 'x' is no number; give numbers with commas between\n"),
-        (["--det-threshold", "nan"], "--det-threshold nan: 'nan' is no number"),
-        (["--nms-sweep", "2"], "--nms-sweep 2: the threshold is an overlap, between 0 and 1"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    (["--nms-sweep", "0.5,x"], "hoicli: --nms-sweep 0.5,x: 'x' is no number; give numbers with commas between\n"),
+    (["--det-threshold", "nan"], "--det-threshold nan: 'nan' is no number"),
+    (["--nms-sweep", "2"], "--nms-sweep 2: the threshold is an overlap, between 0 and 1"),
+])  # fmt: skip
 def test_wrong_options(options: list[str], message: str, files: tuple[Path, Path], hoicli: Hoicli) -> None:
     said = refusal(hoicli("pairstats", "--gt", files[0], *options, files[1]), 2)
     assert message in f"{said}\n"

@@ -28,14 +28,11 @@ from tests.support.shell import sh
 EXPECTED = EIGHT / "expected"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "file_name"),
-    [
-        (("eval", "--split", "rare_first"), "eval.jsonl"),
-        (("eval", "--format", "table"), "eval.txt"),
-        (("match", "--protocol", "hico"), "matches.jsonl"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "file_name"), [
+    (("eval", "--split", "rare_first"), "eval.jsonl"),
+    (("eval", "--format", "table"), "eval.txt"),
+    (("match", "--protocol", "hico"), "matches.jsonl"),
+])  # fmt: skip
 def test_what_the_commands_give(hoicli: Hoicli, arguments: tuple[str, ...], file_name: str) -> None:
     printed = hoicli(*arguments, *PAIR).out
     assert printed.replace(f"|version:{__version__}", "") == (EXPECTED / file_name).read_text()
@@ -126,14 +123,11 @@ ACTION = ROOT / ".github/actions/gate"
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-@pytest.mark.parametrize(
-    ("baseline", "predictions", "margin", "code", "verdict"),
-    [
-        ("baseline", "ours", "0", 0, "better-or-equal"),
-        ("ours", "empty", "0.5", 3, "worse"),
-        ("ours", "missing", "0", 1, "broken"),
-    ],
-)
+@pytest.mark.parametrize(("baseline", "predictions", "margin", "code", "verdict"), [
+    ("baseline", "ours", "0", 0, "better-or-equal"),
+    ("ours", "empty", "0.5", 3, "worse"),
+    ("ours", "missing", "0", 1, "broken"),
+])  # fmt: skip
 def test_the_gate(tmp_path: Path, baseline: str, predictions: str, margin: str, code: int, verdict: str) -> None:
     put_hoicli(tmp_path / ".bin")
     (tmp_path / "empty.jsonl").write_text('{"image_id": "sample_0001", "boxes": [], "labels": [], "hois": []}\n')

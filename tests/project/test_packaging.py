@@ -80,14 +80,11 @@ def test_the_wheel_is_complete(wheel: Path) -> None:
     assert not any(name.startswith(("tests", "fixtures")) for name in names)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["doctor", "--schema", "match"], "match record"),
-        (["vocab", "--list", "splits"], "rare_first"),
-        (["vocab", "--senses", "ride horse"], "horse.n.01"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["doctor", "--schema", "match"], "match record"),
+    (["vocab", "--list", "splits"], "rare_first"),
+    (["vocab", "--senses", "ride horse"], "horse.n.01"),
+])  # fmt: skip
 def test_the_wheel_runs_by_itself(wheel: Path, tmp_path: Path, arguments: list[str], words: str) -> None:
     """Unpacked away from the checkout, the package finds its schemas and vocabularies."""
     with zipfile.ZipFile(wheel) as archive:

@@ -85,23 +85,20 @@ def test_nms_of_an_image_with_many_predictions() -> None:
 TEN = (0.0, 0.0, 10.0, 10.0)
 
 
-@pytest.mark.parametrize(
-    ("other", "plain", "inclusive", "apart", "only_shared"),
-    [
-        # IoU with TEN by: edges; last pixels; last pixels, boxes that merely touch apart; last pixels of what is shared
-        (TEN, 1.0, 1.0, 1.0, 121 / (200 - 121)),
-        ((5, 0, 15, 10), 50 / 150, 66 / (242 - 66), 66 / (242 - 66), 66 / (200 - 66)),
-        ((10, 0, 20, 10), 0.0, 11 / (242 - 11), 0.0, 11 / (200 - 11)),  # one column of pixels
-        ((0, 10, 10, 20), 0.0, 11 / (242 - 11), 0.0, 11 / (200 - 11)),
-        ((10, 10, 20, 20), 0.0, 1 / (242 - 1), 0.0, 1 / (200 - 1)),
-        ((11, 0, 21, 10), 0.0, 0.0, 0.0, 0.0),  # side by side
-        ((0, 11, 10, 21), 0.0, 0.0, 0.0, 0.0),
-        ((12, 12, 22, 22), 0.0, 0.0, 0.0, 0.0),  # twice apart is not together
-        ((2, 3, 4, 8), 10 / 100, 18 / 121, 18 / 121, 18 / (110 - 18)),
-        ((5, 5, 5, 5), 0.0, 1 / 121, 0.0, 1 / (100 - 1)),  # no area but a pixel's
-        ((8, 0, 2, 10), 0.0, 0.0, 0.0, 0.0),  # inside out
-    ],
-)
+@pytest.mark.parametrize(("other", "plain", "inclusive", "apart", "only_shared"), [
+    # IoU with TEN by: edges; last pixels; last pixels, boxes that merely touch apart; last pixels of what is shared
+    (TEN, 1.0, 1.0, 1.0, 121 / (200 - 121)),
+    ((5, 0, 15, 10), 50 / 150, 66 / (242 - 66), 66 / (242 - 66), 66 / (200 - 66)),
+    ((10, 0, 20, 10), 0.0, 11 / (242 - 11), 0.0, 11 / (200 - 11)),  # one column of pixels
+    ((0, 10, 10, 20), 0.0, 11 / (242 - 11), 0.0, 11 / (200 - 11)),
+    ((10, 10, 20, 20), 0.0, 1 / (242 - 1), 0.0, 1 / (200 - 1)),
+    ((11, 0, 21, 10), 0.0, 0.0, 0.0, 0.0),  # side by side
+    ((0, 11, 10, 21), 0.0, 0.0, 0.0, 0.0),
+    ((12, 12, 22, 22), 0.0, 0.0, 0.0, 0.0),  # twice apart is not together
+    ((2, 3, 4, 8), 10 / 100, 18 / 121, 18 / 121, 18 / (110 - 18)),
+    ((5, 5, 5, 5), 0.0, 1 / 121, 0.0, 1 / (100 - 1)),  # no area but a pixel's
+    ((8, 0, 2, 10), 0.0, 0.0, 0.0, 0.0),  # inside out
+])  # fmt: skip
 def test_the_conventions(
     other: tuple[float, ...], plain: float, inclusive: float, apart: float, only_shared: float
 ) -> None:

@@ -47,23 +47,20 @@ def test_numbers_of_settings_keep_every_digit() -> None:
         assert number != number or float(write_number(number)) == number
 
 
-@pytest.mark.parametrize(
-    ("command", "option", "key", "one", "other"),
-    [
-        ("eval", "--nms", "nms", "0.7", "0.7000004"),
-        ("eval", "--nms", "nms", "0.7/1/0.5", "0.7/1.0000001/0.5"),
-        ("eval", "--slice", "slice", "distance:0.5:1", "distance:0.5:1.000000000001"),
-        ("audit", "--sure", "audit", "0.2", "0.2000004"),
-        ("audit", "--same", "audit", "0.7", "0.7000004"),
-        ("pairstats", "--nms-sweep", "pairnms", "0.7", "0.7000004"),
-        ("pairstats", "--det-threshold", "det", "0.2", "0.2000004"),
-        ("shoe-eval", "--delta", "delta", "0.5", "0.5000001"),
-        ("shoe-eval", "--verb-weight", "verb", "0.5", "0.5000001"),
-        ("shoe-eval", "--min-similarity", "minsim", "0.5", "0.5000001"),
-        ("shoe-eval", "--min-score", "minscore", "0.5", "0.5000001"),
-        ("shoe-eval", "--min-rank", "minrank", "0.5", "0.5000001"),
-    ],
-)
+@pytest.mark.parametrize(("command", "option", "key", "one", "other"), [
+    ("eval", "--nms", "nms", "0.7", "0.7000004"),
+    ("eval", "--nms", "nms", "0.7/1/0.5", "0.7/1.0000001/0.5"),
+    ("eval", "--slice", "slice", "distance:0.5:1", "distance:0.5:1.000000000001"),
+    ("audit", "--sure", "audit", "0.2", "0.2000004"),
+    ("audit", "--same", "audit", "0.7", "0.7000004"),
+    ("pairstats", "--nms-sweep", "pairnms", "0.7", "0.7000004"),
+    ("pairstats", "--det-threshold", "det", "0.2", "0.2000004"),
+    ("shoe-eval", "--delta", "delta", "0.5", "0.5000001"),
+    ("shoe-eval", "--verb-weight", "verb", "0.5", "0.5000001"),
+    ("shoe-eval", "--min-similarity", "minsim", "0.5", "0.5000001"),
+    ("shoe-eval", "--min-score", "minscore", "0.5", "0.5000001"),
+    ("shoe-eval", "--min-rank", "minrank", "0.5", "0.5000001"),
+])  # fmt: skip
 def test_two_settings_are_never_signed_alike(
     command: str, option: str, key: str, one: str, other: str, hoicli: Hoicli, tmp_path: Path
 ) -> None:
@@ -96,23 +93,20 @@ def test_a_row_that_is_complete() -> None:
     check_row({"metric": "mAP", **SIGNED, "note": "said"})
 
 
-@pytest.mark.parametrize(
-    ("metric", "change", "said"),
-    [
-        ("of_nobody", {}, "is of no declared metric; declare it in hoicli/records/metrics.py"),
-        ("mAP", {"value": 100.1}, "is 100.1 %; if it is no share, say its `units` in hoicli/records/metrics.py"),
-        ("mAP", {"subset": ...}, "lacks subset"),
-        ("mAP", {"signature": ...}, "lacks signature"),
-        ("mAP", {"signature": "protocol:hico|gt:0"}, "is not signed with data"),
-        ("mAP", {"bin_low": 0.1, "bin_high": 0.2}, "has bin_low, which no mean of it has"),
-        ("mAP", {"unit": "points"}, "is in points, not in %"),
-        ("max_recall", {}, "is no class"),
-        ("R@50", {}, "lacks constraint"),
-        ("delta_mAP", {}, "lacks oracle"),
-        ("ece", {}, "is not signed with bins"),
-        ("mAP_diff", {"from": 1.0, "to": 2.0}, "lacks ci_low"),
-    ],
-)
+@pytest.mark.parametrize(("metric", "change", "said"), [
+    ("of_nobody", {}, "is of no declared metric; declare it in hoicli/records/metrics.py"),
+    ("mAP", {"value": 100.1}, "is 100.1 %; if it is no share, say its `units` in hoicli/records/metrics.py"),
+    ("mAP", {"subset": ...}, "lacks subset"),
+    ("mAP", {"signature": ...}, "lacks signature"),
+    ("mAP", {"signature": "protocol:hico|gt:0"}, "is not signed with data"),
+    ("mAP", {"bin_low": 0.1, "bin_high": 0.2}, "has bin_low, which no mean of it has"),
+    ("mAP", {"unit": "points"}, "is in points, not in %"),
+    ("max_recall", {}, "is no class"),
+    ("R@50", {}, "lacks constraint"),
+    ("delta_mAP", {}, "lacks oracle"),
+    ("ece", {}, "is not signed with bins"),
+    ("mAP_diff", {"from": 1.0, "to": 2.0}, "lacks ci_low"),
+])  # fmt: skip
 def test_a_row_that_is_not(metric: str, change: dict[str, Any], said: str) -> None:
     row = {key: value for key, value in {**SIGNED, **change}.items() if value is not ...}
     with pytest.raises(ValueError, match=said):

@@ -107,20 +107,14 @@ def test_typographic_signs_make_no_second_class(hoicli: Hoicli, tmp_path: Path) 
     assert json.loads((tmp_path / "own.json").read_text())["objects"] == ["hard-hat"]
 
 
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        (scene("a", ("worker", "wear", " hat")), 'labels[1]: " hat" is empty or has spaces around it; strip it, here'),
-        (scene("a", ("worker", "", "hat")), 'hois[0].verb: "" is empty or has spaces around it'),
-        (scene("a", ("worker", "we\nar", "hat")), 'hois[0].verb: "we\\nar" is too long or has control characters'),
-        (
-            scene("a", ("worker", "we|ar", "hat")),
-            'hois[0].verb: "we|ar" has a |, which parts the settings of signatures',
-        ),
-        ({"image_id": "a", "boxes": [], "labels": [], "hois": 3}, "hois: a number; it must be an array"),
-        ({"images": [], "annotations": []}, "image_id: missing; every image line names its image"),
-    ],
-)
+@pytest.mark.parametrize(("record", "message"), [
+    (scene("a", ("worker", "wear", " hat")), 'labels[1]: " hat" is empty or has spaces around it; strip it, here'),
+    (scene("a", ("worker", "", "hat")), 'hois[0].verb: "" is empty or has spaces around it'),
+    (scene("a", ("worker", "we\nar", "hat")), 'hois[0].verb: "we\\nar" is too long or has control characters'),
+    (scene("a", ("worker", "we|ar", "hat")), 'hois[0].verb: "we|ar" has a |, which parts the settings of signatures'),
+    ({"image_id": "a", "boxes": [], "labels": [], "hois": 3}, "hois: a number; it must be an array"),
+    ({"images": [], "annotations": []}, "image_id: missing; every image line names its image"),
+])  # fmt: skip
 def test_what_no_dataset_can_have(hoicli: Hoicli, tmp_path: Path, record: Record, message: str) -> None:
     path = written(tmp_path / "gt.jsonl", [scene("z", ("worker", "wear", "helmet")), record])
     assert refusal(hoicli("vocab", "--from", path, "-o", tmp_path / "own.json")).startswith(f"{path}:2: {message}")
@@ -135,23 +129,17 @@ def test_an_image_twice_and_no_triplets(hoicli: Hoicli, tmp_path: Path) -> None:
     assert "no triplets in it" in refusal(hoicli("vocab", "--from", written(tmp_path / "gt.jsonl", [scene("a")])))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--train", OWN / "gt.jsonl"), "--train goes with --from GT.jsonl"),
-        (("hico", "--from", OWN / "gt.jsonl"), "--from writes the file of a dataset: leave DATASET out"),
-        (
-            ("--from", OWN / "gt.jsonl", OWN / "train.jsonl"),
-            f"{OWN / 'train.jsonl'}: --from takes one file: join JSONL",
-        ),
-        (("--from", OWN / "gt.jsonl", "--senses", "ride"), "--from writes the file of a dataset: leave --senses out"),
-        (("--from", OWN / "gt.jsonl", "--list", "verbs"), "--from writes the file of a dataset: leave --list out"),
-        (("--from", OWN / "gt.jsonl", "--wordnet", "x"), "--wordnet goes with --senses LABEL"),
-        (("--senses", "ride", "--list", "verbs"), "--senses lists senses: leave --list verbs out"),
-        (("--from", OWN / "gt.jsonl", "--format", "csv"), "--format: no rows are written here; leave it out"),
-        (("--from", OWN / "gt.jsonl", "-o", "hico.json"), "--from: hico is a dataset of hoicli's own"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("--train", OWN / "gt.jsonl"), "--train goes with --from GT.jsonl"),
+    (("hico", "--from", OWN / "gt.jsonl"), "--from writes the file of a dataset: leave DATASET out"),
+    (("--from", OWN / "gt.jsonl", OWN / "train.jsonl"), f"{OWN / 'train.jsonl'}: --from takes one file: join JSONL"),
+    (("--from", OWN / "gt.jsonl", "--senses", "ride"), "--from writes the file of a dataset: leave --senses out"),
+    (("--from", OWN / "gt.jsonl", "--list", "verbs"), "--from writes the file of a dataset: leave --list out"),
+    (("--from", OWN / "gt.jsonl", "--wordnet", "x"), "--wordnet goes with --senses LABEL"),
+    (("--senses", "ride", "--list", "verbs"), "--senses lists senses: leave --list verbs out"),
+    (("--from", OWN / "gt.jsonl", "--format", "csv"), "--format: no rows are written here; leave it out"),
+    (("--from", OWN / "gt.jsonl", "-o", "hico.json"), "--from: hico is a dataset of hoicli's own"),
+])  # fmt: skip
 def test_wrong_calls(hoicli: Hoicli, arguments: tuple[object, ...], message: str) -> None:
     assert message in refusal(hoicli("vocab", *arguments), 2)
 
@@ -203,18 +191,14 @@ def edited(record: Record, *path: Any) -> Record:
     return changed
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        ("image_id", "c"), ("image_hois", None), ("image_hois", [["ride", "bicycle"]]),
-        ("image_hois", [["ride", "bicycle"], ["hold", "dog"]]), ("ambiguous_hois", None), ("ambiguous_hois", []),
-        ("caveats", ["derived_labels"]), ("labels", 0, "dog"), ("labels", 1, "dog"), ("labels", 3, "person"),
-        ("boxes", 0, [0, 0, 10, 11]), ("boxes", 1, [5, 20, 5, 20]), ("boxes", 3, [50, 50, 60, 61]),
-        ("hois", 0, "verb", "hold"), ("hois", 0, "subject", 2), ("hois", 0, "subject", 1),
-        ("hois", 0, "verb_synset", "ride.v.10"), ("synsets", [None, "bicycle.n.01", None, None]), ("hois", []),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize("path", [
+    ("image_id", "c"), ("image_hois", None), ("image_hois", [["ride", "bicycle"]]),
+    ("image_hois", [["ride", "bicycle"], ["hold", "dog"]]), ("ambiguous_hois", None), ("ambiguous_hois", []),
+    ("caveats", ["derived_labels"]), ("labels", 0, "dog"), ("labels", 1, "dog"), ("labels", 3, "person"),
+    ("boxes", 0, [0, 0, 10, 11]), ("boxes", 1, [5, 20, 5, 20]), ("boxes", 3, [50, 50, 60, 61]),
+    ("hois", 0, "verb", "hold"), ("hois", 0, "subject", 2), ("hois", 0, "subject", 1),
+    ("hois", 0, "verb_synset", "ride.v.10"), ("synsets", [None, "bicycle.n.01", None, None]), ("hois", []),
+], ids=str)  # fmt: skip
 def test_whatever_a_metric_reads_changes_the_digest(path: tuple[Any, ...]) -> None:
     changed = edited(IMAGE, *path)
     if not changed["hois"]:
@@ -228,15 +212,11 @@ def test_an_image_without_labels_is_not_one_with_an_empty_list() -> None:
     assert totals([without]) == totals([{key: without[key] for key in without if key != "image_hois"}])
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        ("labels", 1, "dog"), ("boxes", 2, [30, 0, 40, 11]), ("annotated", [True, True, True]),
-        ("hois", 1, "verb", "walk"), ("hois", 1, "subject", 0), ("hois", 0, "role", "instr"),
-        ("hois", 0, "object", None),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize("path", [
+    ("labels", 1, "dog"), ("boxes", 2, [30, 0, 40, 11]), ("annotated", [True, True, True]),
+    ("hois", 1, "verb", "walk"), ("hois", 1, "subject", 0), ("hois", 0, "role", "instr"),
+    ("hois", 0, "object", None),
+], ids=str)  # fmt: skip
 def test_actions_and_people_without_any_change_the_digest(path: tuple[Any, ...]) -> None:
     assert totals([edited(ACTIONS, *path)], "vcoco") != totals([ACTIONS], "vcoco")
 

@@ -131,25 +131,22 @@ def of_hoi(**fields: Any) -> Record:
 SENSES = "must be an array of senses (or null), one a box, for example train.n.01"
 
 
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        (of_hoi(score="1"), "hois[1].score: no finite number; give one, or leave the score out"),
-        (of_hoi(score=True), "hois[1].score: no finite number; give one, or leave the score out"),
-        (of_hoi(verb_synset=3), "hois[1].verb_synset: no sense; name one, for example ride.v.10, or leave it out"),
-        (changed(synsets="cup.n.01"), f"synsets: {SENSES}"),
-        (changed(synsets=[None, 3]), f"synsets: {SENSES}"),
-        (changed(synsets=[None]), "synsets: 1 senses for 2 boxes; give one a box, null where unknown"),
-        (changed(synsets=[None] * 3), "synsets: 3 senses for 2 boxes; give one a box, null where unknown"),
-        (changed(hois=[{"subject": 0, "verb": "run"}]), "hois[0].object: missing; it is the index of a box"),
-        (of_hoi(verb=3), None),
-        (of_hoi(object=2), None),
-        (of_hoi(subject=None), None),
-        (changed(labels=["person", None]), None),
-        (changed(labels=["person"]), None),
-        (changed(boxes=[[0, 0, 1, 1], [2, 2, 3]]), None),
-    ],
-)
+@pytest.mark.parametrize(("record", "message"), [
+    (of_hoi(score="1"), "hois[1].score: no finite number; give one, or leave the score out"),
+    (of_hoi(score=True), "hois[1].score: no finite number; give one, or leave the score out"),
+    (of_hoi(verb_synset=3), "hois[1].verb_synset: no sense; name one, for example ride.v.10, or leave it out"),
+    (changed(synsets="cup.n.01"), f"synsets: {SENSES}"),
+    (changed(synsets=[None, 3]), f"synsets: {SENSES}"),
+    (changed(synsets=[None]), "synsets: 1 senses for 2 boxes; give one a box, null where unknown"),
+    (changed(synsets=[None] * 3), "synsets: 3 senses for 2 boxes; give one a box, null where unknown"),
+    (changed(hois=[{"subject": 0, "verb": "run"}]), "hois[0].object: missing; it is the index of a box"),
+    (of_hoi(verb=3), None),
+    (of_hoi(object=2), None),
+    (of_hoi(subject=None), None),
+    (changed(labels=["person", None]), None),
+    (changed(labels=["person"]), None),
+    (changed(boxes=[[0, 0, 1, 1], [2, 2, 3]]), None),
+])  # fmt: skip
 def test_what_is_no_such_record(record: Record, message: str | None) -> None:
     said = complaint(DataError, read, [record])
     assert said.startswith("test:1: ")

@@ -59,28 +59,22 @@ def test_an_interval_excludes_0_only_where_p_is_small(values: list[float], estim
     assert (p < 0.05) == (low > 0 or high < 0)
 
 
-@pytest.mark.parametrize(
-    ("estimate", "rounds", "p"),
-    [
-        (2.0, [1.0, 2.0, 3.0, -2.0], 4 / 5),  # equal counts, of either sign; the arrangement seen is one more
-        (-2.0, [1.0, 2.0, 3.0, -2.0], 4 / 5),
-        (2.0, [2 - 1e-13, 2 - 1e-11, NAN], 2 / 3),  # closer than 1e-12 is equal
-        (5.0, [1.0], 1 / 2),
-    ],
-)
+@pytest.mark.parametrize(("estimate", "rounds", "p"), [
+    (2.0, [1.0, 2.0, 3.0, -2.0], 4 / 5),  # equal counts, of either sign; the arrangement seen is one more
+    (-2.0, [1.0, 2.0, 3.0, -2.0], 4 / 5),
+    (2.0, [2 - 1e-13, 2 - 1e-11, NAN], 2 / 3),  # closer than 1e-12 is equal
+    (5.0, [1.0], 1 / 2),
+])  # fmt: skip
 def test_p_of_swaps(estimate: float, rounds: list[float], p: float) -> None:
     assert p_swapped(estimate, np.array(rounds)) == p
 
 
-@pytest.mark.parametrize(
-    ("estimate", "rounds", "p"),
-    [
-        (2.0, [10.0, 12.0, 14.0, NAN], 3 / 4),  # as far as 2 from their mean of 12: two of three
-        (-2.0, [10.0, 12.0, 14.0, NAN], 3 / 4),
-        (2.1, [10.0, 12.0, 14.0], 1 / 4),
-        (0.0, [3.0, 3.0], 1.0),
-    ],
-)
+@pytest.mark.parametrize(("estimate", "rounds", "p"), [
+    (2.0, [10.0, 12.0, 14.0, NAN], 3 / 4),  # as far as 2 from their mean of 12: two of three
+    (-2.0, [10.0, 12.0, 14.0, NAN], 3 / 4),
+    (2.1, [10.0, 12.0, 14.0], 1 / 4),
+    (0.0, [3.0, 3.0], 1.0),
+])  # fmt: skip
 def test_p_of_resamples(estimate: float, rounds: list[float], p: float) -> None:
     assert p_resampled(estimate, np.array(rounds), 10**9) == p
 

@@ -227,18 +227,15 @@ def test_two_records_of_one_file(hoicli: Hoicli, tmp_path: Path, out: Path) -> N
     assert (out / "scene_01.png").read_bytes() == painted
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--ratio", "heavy"), "--ratio heavy: choose clean, low, middle, high, or a number from 0 to 1\n"),
-        (("--ratio", "nan"), "--ratio nan: choose"),
-        (("--save-images", "fixtures"), "--images and --save-images go together: "),
-        (("--images", "/nowhere", "--save-images", "."), "--images /nowhere: there is no such folder\n"),
-        (("--images", ".", "--save-images", "./."), "--save-images ./.: is the folder of the images; give another"),
-        (("--pixelate", "1.5"), "--pixelate 1.5: give a probability from 0 to 1; SAMPL's baseline has 0.5\n"),
-        (("--pixelate", "1", "--ratio", "low"), "--pixelate takes the place of masks: leave out --ratio\n"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("--ratio", "heavy"), "--ratio heavy: choose clean, low, middle, high, or a number from 0 to 1\n"),
+    (("--ratio", "nan"), "--ratio nan: choose"),
+    (("--save-images", "fixtures"), "--images and --save-images go together: "),
+    (("--images", "/nowhere", "--save-images", "."), "--images /nowhere: there is no such folder\n"),
+    (("--images", ".", "--save-images", "./."), "--save-images ./.: is the folder of the images; give another"),
+    (("--pixelate", "1.5"), "--pixelate 1.5: give a probability from 0 to 1; SAMPL's baseline has 0.5\n"),
+    (("--pixelate", "1", "--ratio", "low"), "--pixelate takes the place of masks: leave out --ratio\n"),
+])  # fmt: skip
 def test_a_wrong_call(hoicli: Hoicli, arguments: tuple[str, ...], message: str) -> None:
     said = refusal(hoicli("mask", *arguments, SCENES), 2)
     assert f"{said}\n".startswith(f"hoicli: {message}")
@@ -402,18 +399,15 @@ def test_the_filter(hoicli: Hoicli, tmp_path: Path) -> None:
     assert hoicli("curriculum", "--threshold", "0", path).err == "hoicli: --threshold 0: give a number above 0\n"
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"epoch": 1, "severity": "clean", "score": 3}', "epoch: epoch 1 is at {path}:1 already; keep one line an"),
-        ('{"epoch": 3, "severity": "clean", "score": 3}', "epoch: there is no epoch 2; changes are between"),
-        ('{"epoch": -1, "severity": "clean", "score": 3}', "epoch: missing or no whole number of at least 0"),
-        ('{"epoch": 2, "severity": "extreme", "score": 3}', "severity: choose clean, low, middle, high, or 0 to 3"),
-        ('{"epoch": 2, "severity": "low", "score": -1}', "score: missing or no finite number of at least 0"),
-        ('{"epoch": 2, "severity": "low", "score": NaN}', "score: nan: numbers must be finite"),
-        ("[]", "an array, not an object"),
-    ],
-)
+@pytest.mark.parametrize(("line", "message"), [
+    ('{"epoch": 1, "severity": "clean", "score": 3}', "epoch: epoch 1 is at {path}:1 already; keep one line an"),
+    ('{"epoch": 3, "severity": "clean", "score": 3}', "epoch: there is no epoch 2; changes are between"),
+    ('{"epoch": -1, "severity": "clean", "score": 3}', "epoch: missing or no whole number of at least 0"),
+    ('{"epoch": 2, "severity": "extreme", "score": 3}', "severity: choose clean, low, middle, high, or 0 to 3"),
+    ('{"epoch": 2, "severity": "low", "score": -1}', "score: missing or no finite number of at least 0"),
+    ('{"epoch": 2, "severity": "low", "score": NaN}', "score: nan: numbers must be finite"),
+    ("[]", "an array, not an object"),
+])  # fmt: skip
 def test_a_bad_epoch_is_one_clear_line(hoicli: Hoicli, tmp_path: Path, line: str, message: str) -> None:
     path = saved(tmp_path / "epochs.jsonl", '{"epoch": 1, "severity": "clean", "score": 10}\n' + line + "\n")
     assert refusal(hoicli("curriculum", path)).startswith(f"{path}:2: {message.format(path=path)}")

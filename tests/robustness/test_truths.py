@@ -49,16 +49,13 @@ def test_moved_ground_truth_is_no_other_and_signatures_name_the_one_that_stands(
     assert gather(signed(mist))[0][0].cells
 
 
-@pytest.mark.parametrize(
-    ("changes", "line", "said"),
-    [
-        ({("jpeg", 1): "bbbbbbbb", ("jpeg", 2): "bbbbbbbb"}, 2, "jpeg 1 of the model is of the ground truth bbbbbbbb"),
-        ({("clean", 0): "bbbbbbbb"}, 2, "jpeg 1 of the model is of the ground truth aaaaaaaa"),
-        ({("jpeg", 2): "bbbbbbbb"}, 3, "jpeg 2 of the model is of the ground truth bbbbbbbb"),
-        ({("elastic", 2): "eeeeeee1"}, 5, "elastic 2 of the model is of the ground truth eeeeeee1"),
-        ({("mist", 1): "ffffffff", ("mist", 2): "ffffffff"}, 7, "mist 2 of the model is of the ground truth ffffffff"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "line", "said"), [
+    ({("jpeg", 1): "bbbbbbbb", ("jpeg", 2): "bbbbbbbb"}, 2, "jpeg 1 of the model is of the ground truth bbbbbbbb"),
+    ({("clean", 0): "bbbbbbbb"}, 2, "jpeg 1 of the model is of the ground truth aaaaaaaa"),
+    ({("jpeg", 2): "bbbbbbbb"}, 3, "jpeg 2 of the model is of the ground truth bbbbbbbb"),
+    ({("elastic", 2): "eeeeeee1"}, 5, "elastic 2 of the model is of the ground truth eeeeeee1"),
+    ({("mist", 1): "ffffffff", ("mist", 2): "ffffffff"}, 7, "mist 2 of the model is of the ground truth ffffffff"),
+])  # fmt: skip
 def test_another_ground_truth_is_refused(changes: dict[tuple[str, int], str], line: int, said: str) -> None:
     with pytest.raises(DataError, match=rf"^rows.jsonl:{line}: signature: {said}, but rows.jsonl:1 of"):
         gather(signed({**ONE, **changes}))

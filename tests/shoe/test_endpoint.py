@@ -230,14 +230,10 @@ def test_a_server_that_is_down(hoicli: Hoicli, tmp_path: Path, pairs: Path) -> N
     assert cached.err.endswith(", 2 times; run again to go on\n")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        *(("--jobs", value) for value in ("100000", "0", "-1")),
-        *(("--model", value) for value in ("a\x1b[2J", "\udcff", "")),
-    ],
-    ids=lambda options: " ".join(options)[:20],
-)
+@pytest.mark.parametrize("options", [
+    *(("--jobs", value) for value in ("100000", "0", "-1")),
+    *(("--model", value) for value in ("a\x1b[2J", "\udcff", "")),
+], ids=lambda options: " ".join(options)[:20])  # fmt: skip
 def test_options_are_checked_before_work(hoicli: Hoicli, pairs: Path, options: tuple[str, str]) -> None:
     with serving() as stub:
         result = hoicli(*ask(stub.url, pairs), *options)

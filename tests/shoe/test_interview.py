@@ -212,15 +212,12 @@ def test_a_server_that_stays_away_ends_the_run_and_what_was_answered_is_kept(cac
         assert all(reason.endswith("(HTTP 503 (gone), 2 times)") for _, reason in skipping.failures)
 
 
-@pytest.mark.parametrize(
-    ("response", "words"),
-    [
-        (Response(401, '{"error": {"message": "no such key"}}'), "HTTP 401 (no such key): put a valid key"),
-        (Response(404, '{"error": "what?"}'), "HTTP 404 (what?): check --base-url (usually it ends in /v1)"),
-        (Response(400, "{}"), "HTTP 400 ({}): check --base-url (usually it ends in /v1) and --model m"),
-        (Response(302, Location="http://127.0.0.1:9/"), "it redirects to http://127.0.0.1:9/; give the final address"),
-    ],
-)
+@pytest.mark.parametrize(("response", "words"), [
+    (Response(401, '{"error": {"message": "no such key"}}'), "HTTP 401 (no such key): put a valid key"),
+    (Response(404, '{"error": "what?"}'), "HTTP 404 (what?): check --base-url (usually it ends in /v1)"),
+    (Response(400, "{}"), "HTTP 400 ({}): check --base-url (usually it ends in /v1) and --model m"),
+    (Response(302, Location="http://127.0.0.1:9/"), "it redirects to http://127.0.0.1:9/; give the final address"),
+])  # fmt: skip
 def test_a_refusal_ends_the_run_at_once(cache: AnswerCache, response: Response, words: str) -> None:
     with serving(lambda *_: response) as stub:
         asked = Interview(Endpoint(stub.url, "secret"), cache, ["m"], jobs=1)

@@ -97,22 +97,16 @@ def test_what_departs_from_the_algorithms_is_signed(hoicli: Hoicli) -> None:
     assert "here of its image's predictions: 11 predictions of 12 are left" in result.err
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ([], "shoe-eval: give similarities with --sim FILE (hoicli shoe-sim), or --sim wordnet:wup"),
-        (["--sim", "s", "--min-rank", "2"], "--min-rank 2: give a number from 0 to 1"),
-        (["--sim", "s", "--reasons", "-"], "--reasons -: is the output of -o already;"),
-        (["--sim", "lexical", "--sim", "s"], "--sim lexical: rates every pair itself; give it alone, or tables"),
-        (["--sim", "s", "--delta", "0.3,1.5"], "--delta 1.5: '1.5' is no similarity; give a number from 0 to 1"),
-        (
-            ["--sim", "s", "--delta", "0.3,0.5", "--reasons", "w"],
-            "--reasons: reasons are for one --delta; give only one",
-        ),
-        (["--sim", "s", "--delta", "0.3,0.5", "--tag", "delta=x"], "--tag delta: rows have a delta of their own"),
-        (["--sim", "wordnet:vec"], "--sim wordnet:vec: give tables, or one of wordnet:path, wordnet:wup, "),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), [
+    ([], "shoe-eval: give similarities with --sim FILE (hoicli shoe-sim), or --sim wordnet:wup"),
+    (["--sim", "s", "--min-rank", "2"], "--min-rank 2: give a number from 0 to 1"),
+    (["--sim", "s", "--reasons", "-"], "--reasons -: is the output of -o already;"),
+    (["--sim", "lexical", "--sim", "s"], "--sim lexical: rates every pair itself; give it alone, or tables"),
+    (["--sim", "s", "--delta", "0.3,1.5"], "--delta 1.5: '1.5' is no similarity; give a number from 0 to 1"),
+    (["--sim", "s", "--delta", "0.3,0.5", "--reasons", "w"], "--reasons: reasons are for one --delta; give only one"),
+    (["--sim", "s", "--delta", "0.3,0.5", "--tag", "delta=x"], "--tag delta: rows have a delta of their own"),
+    (["--sim", "wordnet:vec"], "--sim wordnet:vec: give tables, or one of wordnet:path, wordnet:wup, "),
+])  # fmt: skip
 def test_calls_that_cannot_be(hoicli: Hoicli, given: list[str], message: str) -> None:
     assert refusal(hoicli("shoe-eval", *TRUTH, *given, FOUND), 2).startswith(f"hoicli: {message}")
 
@@ -134,17 +128,14 @@ RANKED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("rank_of", "kept"),
-    [
-        # shares of all that are not above: 3/6, 4/6, 1; 5/6, 3/6, 3/6
-        ("all", [False, True, True, True, False, False]),
-        # of the image: 1/3, 2/3, 1; 1, 2/3, 2/3
-        ("image", [False, True, True, True, True, True]),
-        # of the best: 0.48 and 0.24 are needed
-        ("best", [False, False, True, True, False, False]),
-    ],
-)
+@pytest.mark.parametrize(("rank_of", "kept"), [
+    # shares of all that are not above: 3/6, 4/6, 1; 5/6, 3/6, 3/6
+    ("all", [False, True, True, True, False, False]),
+    # of the image: 1/3, 2/3, 1; 1, 2/3, 2/3
+    ("image", [False, True, True, True, True, True]),
+    # of the best: 0.48 and 0.24 are needed
+    ("best", [False, False, True, True, False, False]),
+])  # fmt: skip
 def test_what_each_reading_keeps(rank_of: str, kept: list[bool], capsys: pytest.CaptureFixture[str]) -> None:
     asked = ShoeOptions(min_rank=0.6, rank_of=rank_of)
     assert filter_predictions(asked, read(RANKED)).tolist() == kept
@@ -218,11 +209,9 @@ CUP, CUPS = [1000.0, 0.0, 1040.0, 40.0], ["person", "cup"]
     # An IoU of 4 / 5 is not above 0.8: the second lies within the first
     (pairs_of((0, 2), (1, 2), boxes=[[0, 0, 50, 10], [0, 0, 40, 10], CUP], labels=["person", *CUPS]), False),
     # People and things drawn anew for each of three interactions
-    (
-        pairs_of((0, 3), (1, 4), (2, 5), boxes=[*map(shifted, (0, 1, 2, 300, 301, 302))],
-                 labels=["person"] * 3 + ["cup"] * 3),
-        True,
-    ),
+    (pairs_of((0, 3), (1, 4), (2, 5), boxes=[*map(shifted, (0, 1, 2, 300, 301, 302))],
+              labels=["person"] * 3 + ["cup"] * 3),
+     True),
     # A chain: the ends are 20 apart (80 / 120), and the one between joins them, whatever comes first
     (drawn(0, 10, 20), True),
     (drawn(0, 20, 10), True),

@@ -91,17 +91,14 @@ def test_another_protocol_stands_in_with_a_note_and_without_a_rank() -> None:
     assert left == [rows[3]]
 
 
-@pytest.mark.parametrize(
-    ("settings", "ranked"),
-    [
-        ({"gt": "bb"}, False),
-        ({"iou": "0.75"}, False),
-        ({"noint": "ignored"}, False),
-        ({"labels": "derived"}, False),
-        ({"nms": "0.7"}, True),
-        ({"boot": "100", "ci": "student", "seed": "1"}, True),
-    ],
-)
+@pytest.mark.parametrize(("settings", "ranked"), [
+    ({"gt": "bb"}, False),
+    ({"iou": "0.75"}, False),
+    ({"noint": "ignored"}, False),
+    ({"labels": "derived"}, False),
+    ({"nms": "0.7"}, True),
+    ({"boot": "100", "ci": "student", "seed": "1"}, True),
+])  # fmt: skip
 def test_what_was_made_otherwise_is_said(settings: dict[str, str], ranked: bool) -> None:
     table = hico([row("a", 1.0), row("b", 2.0), row("c", 9.0, settings=settings)])
     assert table.best == {(2 if ranked else 1, 1)}

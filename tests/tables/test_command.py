@@ -51,19 +51,16 @@ def test_rows_choose_their_layout_and_the_rest_is_counted(hoicli: Hoicli, rows: 
     assert plain.err.startswith("hoicli: 2 rows do not fit the layout hico: mAP of upt")
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        (("--layout", "imagenet"), 2, "hoicli: --layout imagenet: choose from robust, shoe, pairs"),
-        (("--layout", "hico", "--lines", "tag.model"), 2, "hoicli: --layout, --lines, --columns: a layout has its own"),
-        (("--lines", "value"), 2, "hoicli: value: no row has it; choose from tag.model, metric, subset"),
-        (("--metric", "AR"), 1, "rows.jsonl: no rows of --metric in it\n"),
-        (("--over", "seed"), 2, "hoicli: --over seed: no row has this tag"),
-        (("--layout", "swig"), 1, "hoicli: no row fits the layout swig"),
-        (("--format", "yaml"), 2, "hoicli: --format yaml: choose from auto, table, jsonl, csv"),
-        (("--lines", "tag.model", "--columns", "subset"), 1, "they differ in"),
-    ],
-)
+@pytest.mark.parametrize(("words", "code", "message"), [
+    (("--layout", "imagenet"), 2, "hoicli: --layout imagenet: choose from robust, shoe, pairs"),
+    (("--layout", "hico", "--lines", "tag.model"), 2, "hoicli: --layout, --lines, --columns: a layout has its own"),
+    (("--lines", "value"), 2, "hoicli: value: no row has it; choose from tag.model, metric, subset"),
+    (("--metric", "AR"), 1, "rows.jsonl: no rows of --metric in it\n"),
+    (("--over", "seed"), 2, "hoicli: --over seed: no row has this tag"),
+    (("--layout", "swig"), 1, "hoicli: no row fits the layout swig"),
+    (("--format", "yaml"), 2, "hoicli: --format yaml: choose from auto, table, jsonl, csv"),
+    (("--lines", "tag.model", "--columns", "subset"), 1, "they differ in"),
+])  # fmt: skip
 def test_what_it_refuses(hoicli: Hoicli, rows: Path, words: tuple[str, ...], code: int, message: str) -> None:
     result = hoicli("table", *words, rows)
     assert (result.code, result.out) == (code, "")

@@ -17,34 +17,23 @@ NOTE = "image-level labels derived from the annotated pairs: not the official Kn
 SETTINGS = "settings: labels:derived"
 
 
-@pytest.mark.parametrize(
-    ("notation", "text"),
-    [
-        (
-            "table",
-            f"          mean_max_recall\nprotocol      full  a_b%&\nhico-ko      12.35   6.00\n{NOTE}\n{SETTINGS}\n",
-        ),
-        (
-            "md",
-            "| protocol | mean_max_recall full | mean_max_recall a_b%&amp; |\n| --- | ---: | ---: |\n"
-            f"| hico-ko | 12.35 | 6.00 |\n\n{NOTE}\n\n{SETTINGS}\n",
-        ),
-        (
-            "latex",
-            "\\begin{tabular}{lrr}\n\\toprule\n"
-            " & \\multicolumn{2}{c}{mean max recall} \\\\\n\\cmidrule(lr){2-3}\n"
-            "protocol & full & a\\_b\\%\\& \\\\\n"
-            "\\midrule\nhico-ko & 12.35 & 6.00 \\\\\n\\bottomrule\n\\end{tabular}\n"
-            f"\\par{{\\footnotesize {NOTE}}}\n% {SETTINGS}\n",
-        ),
-        (
-            "csv",
-            "metric,subset,value,protocol,signature,note\n"
-            f"mean_max_recall,full,12.345,hico-ko,protocol:hico-ko|labels:derived,{NOTE}\n"
-            f"mean_max_recall,a_b%&,6.0,hico-ko,protocol:hico-ko|labels:derived,{NOTE}\n",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("notation", "text"), [
+    ("table",
+     f"          mean_max_recall\nprotocol      full  a_b%&\nhico-ko      12.35   6.00\n{NOTE}\n{SETTINGS}\n"),
+    ("md",
+     "| protocol | mean_max_recall full | mean_max_recall a_b%&amp; |\n| --- | ---: | ---: |\n"
+     f"| hico-ko | 12.35 | 6.00 |\n\n{NOTE}\n\n{SETTINGS}\n"),
+    ("latex",
+     "\\begin{tabular}{lrr}\n\\toprule\n"
+     " & \\multicolumn{2}{c}{mean max recall} \\\\\n\\cmidrule(lr){2-3}\n"
+     "protocol & full & a\\_b\\%\\& \\\\\n"
+     "\\midrule\nhico-ko & 12.35 & 6.00 \\\\\n\\bottomrule\n\\end{tabular}\n"
+     f"\\par{{\\footnotesize {NOTE}}}\n% {SETTINGS}\n"),
+    ("csv",
+     "metric,subset,value,protocol,signature,note\n"
+     f"mean_max_recall,full,12.345,hico-ko,protocol:hico-ko|labels:derived,{NOTE}\n"
+     f"mean_max_recall,a_b%&,6.0,hico-ko,protocol:hico-ko|labels:derived,{NOTE}\n"),
+])  # fmt: skip
 def test_notations(notation: str, text: str) -> None:
     assert render(ROWS, notation).decode() == text
     assert render([], notation) == b""

@@ -115,15 +115,12 @@ def printed(name: str, source: str = "") -> dict[str, list[str]]:
 
 
 @pytest.mark.skipif(not PAPERS.is_dir(), reason="needs the papers' texts")
-@pytest.mark.parametrize(
-    ("name", "source", "file"),
-    [
-        ("shoe", "shoe", "shoe-supplement.txt"),
-        ("shoe-vcoco", "shoe-vcoco", "shoe-supplement.txt"),
-        ("hico", "rohoi", "rohoi.txt"),
-        ("vcoco", "rohoi", "rohoi.txt"),
-    ],
-)
+@pytest.mark.parametrize(("name", "source", "file"), [
+    ("shoe", "shoe", "shoe-supplement.txt"),
+    ("shoe-vcoco", "shoe-vcoco", "shoe-supplement.txt"),
+    ("hico", "rohoi", "rohoi.txt"),
+    ("vcoco", "rohoi", "rohoi.txt"),
+])  # fmt: skip
 def test_every_figure_is_on_one_line_of_its_paper(name: str, source: str, file: str) -> None:
     lines = (PAPERS / file).read_text(encoding="utf-8").splitlines()
     for model, numbers in printed(name, source).items():
@@ -291,18 +288,15 @@ def test_the_papers_m_on_vcoco_is_taken(hoicli: Hoicli, tmp_path: Path) -> None:
     assert hoicli("robust", "--protocol", "vcoco-s2", "--subset", "24", path).err == ""
 
 
-@pytest.mark.parametrize(
-    ("kinds", "choice", "taken"),
-    [
-        (ALL, {"protocol": "vcoco-s1"}, ("vcoco-s1", "24")),
-        (ALL, {"protocol": "vcoco-agent"}, ("vcoco-agent", "full")),
-        (ALL, {"protocol": "vcoco-qpic", "subset": "29"}, ("vcoco-qpic", "29")),
-        (ALL, {"subset": "25"}, ("vcoco-s2", "25")),
-        ([("vcoco-s1", "24"), ("vcoco-s1", "25")], {}, ("vcoco-s1", "24")),
-        ([("vcoco-agent", "full")], {}, ("vcoco-agent", "full")),
-        ([("vcoco-s2", "25")], {}, ("vcoco-s2", "25")),
-    ],
-)
+@pytest.mark.parametrize(("kinds", "choice", "taken"), [
+    (ALL, {"protocol": "vcoco-s1"}, ("vcoco-s1", "24")),
+    (ALL, {"protocol": "vcoco-agent"}, ("vcoco-agent", "full")),
+    (ALL, {"protocol": "vcoco-qpic", "subset": "29"}, ("vcoco-qpic", "29")),
+    (ALL, {"subset": "25"}, ("vcoco-s2", "25")),
+    ([("vcoco-s1", "24"), ("vcoco-s1", "25")], {}, ("vcoco-s1", "24")),
+    ([("vcoco-agent", "full")], {}, ("vcoco-agent", "full")),
+    ([("vcoco-s2", "25")], {}, ("vcoco-s2", "25")),
+])  # fmt: skip
 def test_another_m_on_vcoco_is_said(
     kinds: list[tuple[str, str]], choice: dict[str, Any], taken: tuple[str, str]
 ) -> None:

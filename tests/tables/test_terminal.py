@@ -79,15 +79,12 @@ def test_colours_leave_the_text_as_it_is(terminal: pytest.MonkeyPatch) -> None:
     assert coloured == plain
 
 
-@pytest.mark.parametrize(
-    ("variables", "colours"),
-    [
-        ({}, False),
-        ({"FORCE_COLOR": "1"}, True),
-        ({"FORCE_COLOR": "0"}, False),
-        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
-    ],
-)
+@pytest.mark.parametrize(("variables", "colours"), [
+    ({}, False),
+    ({"FORCE_COLOR": "1"}, True),
+    ({"FORCE_COLOR": "0"}, False),
+    ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+])  # fmt: skip
 def test_variables_that_ask_for_colours(
     hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], colours: bool
 ) -> None:

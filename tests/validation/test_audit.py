@@ -228,15 +228,12 @@ def test_the_command_in_shares_of_the_file(hoicli: Hoicli, tmp_path: Path, monke
     assert hoicli(*words) == whole
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--votes", "3", PREDICTIONS), "--votes 3: give a whole number from 1 to 1"),
-        (("--sure", "20"), "--sure 20: give a number from 0 to 1"),
-        (("--same", "0"), "--same 0: give a number above 0, up to 1"),
-        (("--protocol", "hico-image", PREDICTIONS), "--protocol hico-image: has no boxes"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), [
+    (("--votes", "3", PREDICTIONS), "--votes 3: give a whole number from 1 to 1"),
+    (("--sure", "20"), "--sure 20: give a number from 0 to 1"),
+    (("--same", "0"), "--same 0: give a number above 0, up to 1"),
+    (("--protocol", "hico-image", PREDICTIONS), "--protocol hico-image: has no boxes"),
+])  # fmt: skip
 def test_a_wrong_call(hoicli: Hoicli, words: tuple[object, ...], message: str) -> None:
     assert message in refusal(hoicli("audit", "--gt", GT, *words), 2)
 

@@ -79,17 +79,14 @@ BY_ID = {number: name for name, number in HICO.coco_ids.items()}
 AS_PLACES = {BY_ID[number]: name for number, name in enumerate(COCO) if number in BY_ID}
 
 
-@pytest.mark.parametrize(
-    ("labels", "verbs", "what"),
-    [
-        (dict(zip(ALPHABETICAL, COCO, strict=True)), {}, "objects, in alphabetical order, were read in COCO order"),
-        (dict(zip(COCO, ALPHABETICAL, strict=True)), {}, "objects, in COCO order, were read in alphabetical order"),
-        (AS_PLACES, {}, "objects, COCO ids 1-90, were read as places 0-79"),
-        (dict(pairwise(COCO)), {}, "objects, counted from 1, were read from 0"),
-        ({}, dict(pairwise(VERBS)), "verbs, counted from 1, were read from 0"),
-        ({}, dict(zip(VERBS[1:], VERBS, strict=False)), "verbs, counted from 0, were read from 1"),
-    ],
-)
+@pytest.mark.parametrize(("labels", "verbs", "what"), [
+    (dict(zip(ALPHABETICAL, COCO, strict=True)), {}, "objects, in alphabetical order, were read in COCO order"),
+    (dict(zip(COCO, ALPHABETICAL, strict=True)), {}, "objects, in COCO order, were read in alphabetical order"),
+    (AS_PLACES, {}, "objects, COCO ids 1-90, were read as places 0-79"),
+    (dict(pairwise(COCO)), {}, "objects, counted from 1, were read from 0"),
+    ({}, dict(pairwise(VERBS)), "verbs, counted from 1, were read from 0"),
+    ({}, dict(zip(VERBS[1:], VERBS, strict=False)), "verbs, counted from 0, were read from 1"),
+])  # fmt: skip
 def test_a_wrong_order_is_named_without_ground_truth(labels: dict[str, str], verbs: dict[str, str], what: str) -> None:
     check = "another-verb-numbering" if verbs else "another-object-order"
     for truth in (None, TRUTH):
@@ -121,15 +118,12 @@ def test_classes_that_are_nowhere_annotated() -> None:
     assert news(checked(found)) == {}
 
 
-@pytest.mark.parametrize(
-    ("path", "dataset", "other"),
-    [
-        (FIXTURES / "swig" / "predictions.jsonl", "hico", "swig"),
-        (FIXTURES / "swig" / "gt.jsonl", "vcoco", "swig"),
-        (EIGHT / "predictions.jsonl", "swig", "hico"),
-        (EIGHT / "predictions.jsonl", "vcoco", "hico"),
-    ],
-)
+@pytest.mark.parametrize(("path", "dataset", "other"), [
+    (FIXTURES / "swig" / "predictions.jsonl", "hico", "swig"),
+    (FIXTURES / "swig" / "gt.jsonl", "vcoco", "swig"),
+    (EIGHT / "predictions.jsonl", "swig", "hico"),
+    (EIGHT / "predictions.jsonl", "vcoco", "hico"),
+])  # fmt: skip
 def test_labels_of_another_dataset(hoicli: Hoicli, path: Path, dataset: str, other: str) -> None:
     validator = checked(parsed(path.read_text()), dataset=dataset)
     example = news(validator)["another-dataset"]
@@ -182,30 +176,23 @@ def scaled(x: float, y: float, box: Box) -> Box:
     return [box[0] * x, box[1] * y, box[2] * x, box[3] * y]
 
 
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        (lambda b, *_: [b[0], b[1], b[2] - b[0], b[3] - b[1]], "[x, y, w, h] (hoicli convert --box-form xywh)"),
-        (
-            lambda b, *_: [(b[0] + b[2]) / 2, (b[1] + b[3]) / 2, b[2] - b[0], b[3] - b[1]],
-            "[cx, cy, w, h] (hoicli convert --box-form cxcywh)",
-        ),
-        (lambda b, *_: [b[0], b[2], b[1], b[3]], "[x1, x2, y1, y2]"),
-        (lambda b, *_: [b[1], b[0], b[3], b[2]], "[y1, x1, y2, x2]"),
-        (lambda b, *_: [b[2], b[3], b[0], b[1]], "[x2, y2, x1, y1]"),
-        (lambda b, w, h: scaled(1 / w, 1 / h, b), "parts of the image's sides (0-1)"),
-        (lambda b, w, h: scaled(1000 / w, 1000 / h, b), "thousandths of the image's sides"),
-        (lambda b, w, h: scaled(h / w, w / h, b), "scaled with height and width exchanged"),
-        (lambda b, w, h: scaled(512 / min(w, h), 512 / min(w, h), b), "pixels of a copy with a short side of 512"),
-        (
-            lambda b, w, h: scaled(min(800 / min(w, h), 1333 / max(w, h)), min(800 / min(w, h), 1333 / max(w, h)), b),
-            "pixels of a copy with a short side of 800, at most 1333 long",
-        ),
-        (lambda b, w, h: scaled(224 / w, 224 / h, b), "pixels of a copy of 224 x 224"),
-        (lambda b, w, h: scaled(448 / w, 448 / h, b), "pixels of a copy of 448 x 448"),
-        (lambda b, *_: scaled(2.1, 2.1, b), "pixels of a copy of another size"),
-    ],
-)
+@pytest.mark.parametrize(("change", "what"), [
+    (lambda b, *_: [b[0], b[1], b[2] - b[0], b[3] - b[1]], "[x, y, w, h] (hoicli convert --box-form xywh)"),
+    (lambda b, *_: [(b[0] + b[2]) / 2, (b[1] + b[3]) / 2, b[2] - b[0], b[3] - b[1]],
+     "[cx, cy, w, h] (hoicli convert --box-form cxcywh)"),
+    (lambda b, *_: [b[0], b[2], b[1], b[3]], "[x1, x2, y1, y2]"),
+    (lambda b, *_: [b[1], b[0], b[3], b[2]], "[y1, x1, y2, x2]"),
+    (lambda b, *_: [b[2], b[3], b[0], b[1]], "[x2, y2, x1, y1]"),
+    (lambda b, w, h: scaled(1 / w, 1 / h, b), "parts of the image's sides (0-1)"),
+    (lambda b, w, h: scaled(1000 / w, 1000 / h, b), "thousandths of the image's sides"),
+    (lambda b, w, h: scaled(h / w, w / h, b), "scaled with height and width exchanged"),
+    (lambda b, w, h: scaled(512 / min(w, h), 512 / min(w, h), b), "pixels of a copy with a short side of 512"),
+    (lambda b, w, h: scaled(min(800 / min(w, h), 1333 / max(w, h)), min(800 / min(w, h), 1333 / max(w, h)), b),
+     "pixels of a copy with a short side of 800, at most 1333 long"),
+    (lambda b, w, h: scaled(224 / w, 224 / h, b), "pixels of a copy of 224 x 224"),
+    (lambda b, w, h: scaled(448 / w, 448 / h, b), "pixels of a copy of 448 x 448"),
+    (lambda b, *_: scaled(2.1, 2.1, b), "pixels of a copy of another size"),
+])  # fmt: skip
 def test_another_convention_is_named(change: Callable[[Box, float, float], Box], what: str) -> None:
     example = news(checked(with_boxes(change), TRUTH))["boxes-off-ground-truth"]
     assert example.endswith(f"if they are {what}")
@@ -247,15 +234,12 @@ def same(number: int) -> int:
     return number
 
 
-@pytest.mark.parametrize(
-    ("objects", "verbs", "option"),
-    [
-        (lambda n: ALPHABETICAL.index(COCO[n]), same, ("--object-order", "alphabetical")),
-        (lambda n: n + 1, same, ("--object-order", "coco-1")),
-        (lambda n: HICO.coco_ids[COCO[n]], same, ("--object-order", "coco-id")),
-        (same, lambda n: n + 1, ("--verb-base", "1")),
-    ],
-)
+@pytest.mark.parametrize(("objects", "verbs", "option"), [
+    (lambda n: ALPHABETICAL.index(COCO[n]), same, ("--object-order", "alphabetical")),
+    (lambda n: n + 1, same, ("--object-order", "coco-1")),
+    (lambda n: HICO.coco_ids[COCO[n]], same, ("--object-order", "coco-id")),
+    (same, lambda n: n + 1, ("--verb-base", "1")),
+])  # fmt: skip
 def test_what_validate_finds_convert_fixes(
     objects: Callable[[int], int], verbs: Callable[[int], int], option: tuple[str, str], hoicli: Hoicli, tmp_path: Path
 ) -> None:

@@ -65,60 +65,45 @@ def test_a_good_stream_has_no_findings() -> None:
     assert not list(validate_images(stream([playing], "p"), load("hoia")).findings)  # as HOI-A's files spell it
 
 
-@pytest.mark.parametrize(
-    ("record", "check", "count", "example"),
-    [
-        (with_(labels=["person"]), "malformed", 1, "p:1: labels: 1 labels for 2 boxes; give one label a box"),
-        (with_(labels=["person", "dragon"]), "unknown-label", 1, "p:1: labels[1]: unknown object 'dragon'"),
-        (with_(boxes=[[1, 1, 9, 9], [0, 0, 0, 0]]), "box-without-area", 1, "p:1: boxes[1]: [0, 0, 0, 0]"),
-        (with_(boxes=[[30, 20, 10, 9], [20, 20, 39, 39]]), "looks-like-xywh", 1, "p:1: boxes[0]: [30, 20, 10, 9]"),
-        (
-            with_(boxes=[[1, 1, 9, 9], [20, 20, 639, 39]]),
-            "box-outside-image",
-            1,
-            "p:1: boxes[1]: [20, 20, 639, 39], the image is 64 x 48",
-        ),
-        (with_(boxes=[[0, 0, 0.5, 1], [0.2, 0.2, 0.4, 0.9]]), "relative-box", 2, "p:1: boxes[0]: [0, 0, 0.5, 1]"),
-        (with_(hois=[{**hoi, "score": 0.5} for hoi in GOOD["hois"]]), "all-scores-equal", 2, "p: every score is 0.5"),
-        (
-            with_(hois=[{"subject": 0, "object": 1, "verb": verb} for verb in ("fly", "hold", "fly", "fly")]),
-            "doubled-annotation",
-            2,
-            "p:1: hois[2]: fly kite on the same two boxes",
-        ),
-        (
-            with_(hois=[*GOOD["hois"], {"subject": 0, "object": 1, "verb": "ride", "score": 0.1}]),
-            "no-such-interaction",
-            1,
-            "p:1: hois[2]: ride kite",
-        ),
-        (
-            with_(hois=[{**GOOD["hois"][0], "score": score} for score in (-0.5, 0, 1, 1.5)]),
-            "score-outside-range",
-            2,
-            "p:1: hois[0].score: -0.5",
-        ),
-        (
-            with_(
-                boxes=[*GOOD["boxes"], GOOD["boxes"][0]],
-                labels=["person", "kite", "person"],
-                hois=[*GOOD["hois"], {**GOOD["hois"][1], "subject": 2}],
-            ),
-            "duplicate-triplet",
-            1,
-            "p:1: hois[2]: hold kite on the same two boxes",
-        ),
-        (with_(labels=["kite", "kite"]), "subject-no-person", 2, "p:1: hois[0].subject: a kite"),
-        (
-            with_(hois=[{**GOOD["hois"][0], "object": 0}, GOOD["hois"][1]]),
-            "subject-is-object",
-            1,
-            "p:1: hois[0]: boxes[0] is both",
-        ),
-        (with_(width="64"), "bad-optional-field", 1, 'p:1: width: "64" is no size'),
-        ({"error": "match stopped: full"}, "not-whole", 1, "p:1: match stopped: full; mend that"),
-    ],
-)
+@pytest.mark.parametrize(("record", "check", "count", "example"), [
+    (with_(labels=["person"]), "malformed", 1, "p:1: labels: 1 labels for 2 boxes; give one label a box"),
+    (with_(labels=["person", "dragon"]), "unknown-label", 1, "p:1: labels[1]: unknown object 'dragon'"),
+    (with_(boxes=[[1, 1, 9, 9], [0, 0, 0, 0]]), "box-without-area", 1, "p:1: boxes[1]: [0, 0, 0, 0]"),
+    (with_(boxes=[[30, 20, 10, 9], [20, 20, 39, 39]]), "looks-like-xywh", 1, "p:1: boxes[0]: [30, 20, 10, 9]"),
+    (with_(boxes=[[1, 1, 9, 9], [20, 20, 639, 39]]),
+     "box-outside-image",
+     1,
+     "p:1: boxes[1]: [20, 20, 639, 39], the image is 64 x 48"),
+    (with_(boxes=[[0, 0, 0.5, 1], [0.2, 0.2, 0.4, 0.9]]), "relative-box", 2, "p:1: boxes[0]: [0, 0, 0.5, 1]"),
+    (with_(hois=[{**hoi, "score": 0.5} for hoi in GOOD["hois"]]), "all-scores-equal", 2, "p: every score is 0.5"),
+    (with_(hois=[{"subject": 0, "object": 1, "verb": verb} for verb in ("fly", "hold", "fly", "fly")]),
+     "doubled-annotation",
+     2,
+     "p:1: hois[2]: fly kite on the same two boxes"),
+    (with_(hois=[*GOOD["hois"], {"subject": 0, "object": 1, "verb": "ride", "score": 0.1}]),
+     "no-such-interaction",
+     1,
+     "p:1: hois[2]: ride kite"),
+    (with_(hois=[{**GOOD["hois"][0], "score": score} for score in (-0.5, 0, 1, 1.5)]),
+     "score-outside-range",
+     2,
+     "p:1: hois[0].score: -0.5"),
+    (with_(
+         boxes=[*GOOD["boxes"], GOOD["boxes"][0]],
+         labels=["person", "kite", "person"],
+         hois=[*GOOD["hois"], {**GOOD["hois"][1], "subject": 2}],
+     ),
+     "duplicate-triplet",
+     1,
+     "p:1: hois[2]: hold kite on the same two boxes"),
+    (with_(labels=["kite", "kite"]), "subject-no-person", 2, "p:1: hois[0].subject: a kite"),
+    (with_(hois=[{**GOOD["hois"][0], "object": 0}, GOOD["hois"][1]]),
+     "subject-is-object",
+     1,
+     "p:1: hois[0]: boxes[0] is both"),
+    (with_(width="64"), "bad-optional-field", 1, 'p:1: width: "64" is no size'),
+    ({"error": "match stopped: full"}, "not-whole", 1, "p:1: match stopped: full; mend that"),
+])  # fmt: skip
 def test_each_check(record: Any, check: str, count: int, example: str) -> None:
     counted, first = found(record)[check]
     assert counted == count

@@ -104,20 +104,17 @@ def test_where_nothing_is_right(chosen: list[str], value: int, tmp_path: Path) -
 BOXES = {"human": [0, 0, 100, 100], "object": [200, 0, 300, 100]}
 
 
-@pytest.mark.parametrize(
-    ("setting", "row", "chosen"),
-    [
-        ("pair", {}, True),
-        ("pair", {"human": [0, 0, 50, 100]}, False),  # one half is not more than one half
-        ("pair", {"object": [200, 0, 240, 100]}, False),
-        ("person", {"object": [200, 0, 240, 100]}, True),
-        ("scene", {"human": [0, 0, 50, 100]}, True),
-        ("pair", {"name": "ride a/an dog"}, False),
-        ("pair", {"name": "hold a/an dog"}, False),  # an option, but of another object
-        ("person", {"name": "hold a/an dog"}, True),
-        ("scene", {"name": "kiss a/an horse"}, False),  # not offered
-    ],
-)
+@pytest.mark.parametrize(("setting", "row", "chosen"), [
+    ("pair", {}, True),
+    ("pair", {"human": [0, 0, 50, 100]}, False),  # one half is not more than one half
+    ("pair", {"object": [200, 0, 240, 100]}, False),
+    ("person", {"object": [200, 0, 240, 100]}, True),
+    ("scene", {"human": [0, 0, 50, 100]}, True),
+    ("pair", {"name": "ride a/an dog"}, False),
+    ("pair", {"name": "hold a/an dog"}, False),  # an option, but of another object
+    ("person", {"name": "hold a/an dog"}, True),
+    ("scene", {"name": "kiss a/an horse"}, False),  # not offered
+])  # fmt: skip
 def test_what_a_detector_chooses(setting: str, row: dict[str, Any], chosen: bool, tmp_path: Path) -> None:
     boxes = {key: BOXES[key] for key in ("human", "object")[: SETTINGS.index(setting)]}
     question = {"gt_choices": ["ride a/an horse"], "wrong_choices": ["hold a/an dog"], "boxes": boxes}
@@ -188,19 +185,14 @@ def test_order_is_nothing(hoicli: Hoicli, tmp_path: Path) -> None:
     assert printed[0] == printed[1] != ""
 
 
-@pytest.mark.parametrize(
-    ("row", "problem"),
-    [
-        ({"response": "A or B"}, "no answer names an option (the first that is not read: "),
-        (
-            {"response": "A", "options": {"A": "ride a/an horse", "B": "ride a/an horse"}},
-            "options: several letters stand for one option",
-        ),
-        ({"response": "A", "options": {"A": "ride a/an horse"}}, 'options: without "hold a/an horse"'),
-        ({"response": "A", "setting": "pair"}, 'setting: "pair", but the questions are of the setting scene'),
-        ({"file_name": "", "response": "A"}, "names no image"),
-    ],
-)
+@pytest.mark.parametrize(("row", "problem"), [
+    ({"response": "A or B"}, "no answer names an option (the first that is not read: "),
+    ({"response": "A", "options": {"A": "ride a/an horse", "B": "ride a/an horse"}},
+     "options: several letters stand for one option"),
+    ({"response": "A", "options": {"A": "ride a/an horse"}}, 'options: without "hold a/an horse"'),
+    ({"response": "A", "setting": "pair"}, 'setting: "pair", but the questions are of the setting scene'),
+    ({"file_name": "", "response": "A"}, "names no image"),
+])  # fmt: skip
 def test_bad_answers_are_refused(hoicli: Hoicli, tmp_path: Path, row: dict[str, Any], problem: str) -> None:
     asked = {"gt_choices": ["ride a/an horse"], "wrong_choices": ["hold a/an horse"]}
     bank = dumped(tmp_path / "q.json", {"a.jpg": asked})

@@ -44,16 +44,13 @@ def pair(person: list[int] = PERSON, other: list[int] = OBJECT) -> Json:
     return {"person_bbox": person, "object_bbox": other}
 
 
-@pytest.mark.parametrize(
-    ("found", "recall"),
-    [
-        ([pair()], 1.0),
-        ([], 0.0),
-        ([pair(other=[0, 0, 1, 1])], 0.1),  # a mean of 0.5: the person alone is enough
-        ([pair(other=[200, 0, 250, 100])], 0.6),  # 0.75 reaches six thresholds
-        ([pair([0, 0, 1, 1]), pair()], 1.0),
-    ],
-)
+@pytest.mark.parametrize(("found", "recall"), [
+    ([pair()], 1.0),
+    ([], 0.0),
+    ([pair(other=[0, 0, 1, 1])], 0.1),  # a mean of 0.5: the person alone is enough
+    ([pair(other=[200, 0, 250, 100])], 0.6),  # 0.75 reaches six thresholds
+    ([pair([0, 0, 1, 1]), pair()], 1.0),
+])  # fmt: skip
 def test_by_hand(found: list[Json], recall: float, tmp_path: Path) -> None:
     path = written(tmp_path, [{"image_path": "a.jpg", "gt_pairs": [pair()], "predicted_pairs": found}])
     assert values(path)["AR full"] == pytest.approx(recall)
@@ -109,16 +106,13 @@ def test_what_is_odd_is_said(hoicli: Hoicli, tmp_path: Path) -> None:
     assert all(text in line for text, line in zip(told, result.err.splitlines(), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("row", "problem"),
-    [
-        ({"predicted_pairs": []}, "gt_pairs: missing"),
-        ({"gt_pairs": [{"person_bbox": PERSON}]}, "gt_pairs[0]: has no person_bbox or no object_bbox"),
-        ({"gt_pairs": [pair()], "predicted_pairs": [3]}, "predicted_pairs[0]: 3 is no pair"),
-        ({"gt_pairs": [pair()], "detections": [pair()]}, "predicted_pairs: missing"),
-        ({"gt_pairs": [pair()], "detections": [pair()], "status": "success"}, "predicted_pairs: missing"),
-    ],
-)
+@pytest.mark.parametrize(("row", "problem"), [
+    ({"predicted_pairs": []}, "gt_pairs: missing"),
+    ({"gt_pairs": [{"person_bbox": PERSON}]}, "gt_pairs[0]: has no person_bbox or no object_bbox"),
+    ({"gt_pairs": [pair()], "predicted_pairs": [3]}, "predicted_pairs[0]: 3 is no pair"),
+    ({"gt_pairs": [pair()], "detections": [pair()]}, "predicted_pairs: missing"),
+    ({"gt_pairs": [pair()], "detections": [pair()], "status": "success"}, "predicted_pairs: missing"),
+])  # fmt: skip
 def test_bad_rows_are_refused(hoicli: Hoicli, tmp_path: Path, row: Json, problem: str) -> None:
     path = written(tmp_path, [{"image_path": "a.jpg", **row}])
     assert f"{path}: [0]: {problem}" in refusal(hoicli("vlm-eval", "--task", "ground", path))
@@ -177,21 +171,18 @@ def test_exact_match(hoicli: Hoicli) -> None:
     assert "|released:hoi-benchmarks|" in found["signature"]
 
 
-@pytest.mark.parametrize(
-    ("truth", "found", "similarity"),
-    [
-        ("riding bicycle", "riding bicycle", 1.0),
-        ("riding bicycle", "riding a motorcycle", 1.0),  # the same verb; the object's box was given
-        ("riding bicycle", "Rides a bike.", 1.0),
-        ("hugging person", "embracing person", 1.0),  # one sense
-        ("riding bicycle", "", 0.0),
-        ("riding bicycle", "xqzt", 0.0),
-        ("sitting on bench", "sitting down", 1.0),
-        ("riding bicycle", "never riding a bicycle", 0.0),
-        ("riding bicycle", "isn't riding a bicycle", 0.0),
-        ("riding bicycle", "riding a bicycle? No.", 0.0),
-    ],
-)
+@pytest.mark.parametrize(("truth", "found", "similarity"), [
+    ("riding bicycle", "riding bicycle", 1.0),
+    ("riding bicycle", "riding a motorcycle", 1.0),  # the same verb; the object's box was given
+    ("riding bicycle", "Rides a bike.", 1.0),
+    ("hugging person", "embracing person", 1.0),  # one sense
+    ("riding bicycle", "", 0.0),
+    ("riding bicycle", "xqzt", 0.0),
+    ("sitting on bench", "sitting down", 1.0),
+    ("riding bicycle", "never riding a bicycle", 0.0),
+    ("riding bicycle", "isn't riding a bicycle", 0.0),
+    ("riding bicycle", "riding a bicycle? No.", 0.0),
+])  # fmt: skip
 def test_similar_verbs(truth: str, found: str, similarity: float) -> None:
     rated = similar([Referring("a", truth, found)], "wordnet:wup")
     assert rated[truth, found] == pytest.approx(similarity)
@@ -239,13 +230,10 @@ def test_no_rows_are_no_mean() -> None:
     assert found == dict.fromkeys((("exact_match", "full"), ("verb_similarity", "full")), Score(None, 0))
 
 
-@pytest.mark.parametrize(
-    ("row", "problem"),
-    [
-        ({"prediction": "x"}, "ground_truth: null is no phrase"),
-        ({"ground_truth": "x", "prediction": 3}, "prediction: 3 is no phrase"),
-    ],
-)
+@pytest.mark.parametrize(("row", "problem"), [
+    ({"prediction": "x"}, "ground_truth: null is no phrase"),
+    ({"ground_truth": "x", "prediction": 3}, "prediction: 3 is no phrase"),
+])  # fmt: skip
 def test_bad_rows_of_referring_are_refused(hoicli: Hoicli, tmp_path: Path, row: dict[str, Any], problem: str) -> None:
     path = dumped(tmp_path / "rows.json", [{"file_name": "a.jpg", **row}])
     assert problem in refusal(hoicli("vlm-eval", "--task", "refer", path))

@@ -119,22 +119,15 @@ def test_every_container_tells(hoicli: Hoicli, tmp_path: Path, kind: str) -> Non
     assert hoicli("vlm-eval", path).out == hoicli("vlm-eval", "--task", "refer", path).out != ""
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (["--sim", "lexical", CHOICE / "grounded.json", "--task", "ground"], "--sim: not for --task ground"),
-        (
-            ["--questions", CHOICE / "scene.json", "--sim", "lexical", "--needed", "-"],
-            "--sim, --needed: not for --task choice",
-        ),
-        (["--as-released", "crosshoi-bench", CHOICE / "grounded.json"], "--as-released crosshoi-bench: not for --task"),
-        (
-            ["--as-released", "hoi-benchmarks", "--questions", CHOICE / "scene.json", CHOICE / "answers.jsonl"],
-            "--as-released hoi-benchmarks: not for --task choice",
-        ),
-        (["--task", "choice", CHOICE / "answers.jsonl"], "--task choice: give the questions with --questions FILE"),
-    ],
-)
+@pytest.mark.parametrize(("call", "words"), [
+    (["--sim", "lexical", CHOICE / "grounded.json", "--task", "ground"], "--sim: not for --task ground"),
+    (["--questions", CHOICE / "scene.json", "--sim", "lexical", "--needed", "-"],
+     "--sim, --needed: not for --task choice"),
+    (["--as-released", "crosshoi-bench", CHOICE / "grounded.json"], "--as-released crosshoi-bench: not for --task"),
+    (["--as-released", "hoi-benchmarks", "--questions", CHOICE / "scene.json", CHOICE / "answers.jsonl"],
+     "--as-released hoi-benchmarks: not for --task choice"),
+    (["--task", "choice", CHOICE / "answers.jsonl"], "--task choice: give the questions with --questions FILE"),
+])  # fmt: skip
 def test_options_of_another_task_are_refused(hoicli: Hoicli, call: list[object], words: str) -> None:
     assert words in refusal(hoicli("vlm-eval", *call), 2)
 

@@ -208,15 +208,12 @@ def test_a_corpus_of_nltks(hoicli: Hoicli, small: Path, corpora: Path, packed: b
     assert str(lexicon.open_wordnet().signature).startswith("wordnet31.")
 
 
-@pytest.mark.parametrize(
-    ("wordnet", "words"),
-    [
-        ("wordnet31", "neither a folder nor in nltk's data folders; python -m nltk.downloader wordnet31 gets it"),
-        ("nowhere/wordnet31", "there is no such folder"),
-        ("{empty}", "no data.noun in it; for one of its languages give {empty}:fra"),
-        ("{empty}:fra", "no such language in it; it has none"),
-    ],
-)
+@pytest.mark.parametrize(("wordnet", "words"), [
+    ("wordnet31", "neither a folder nor in nltk's data folders; python -m nltk.downloader wordnet31 gets it"),
+    ("nowhere/wordnet31", "there is no such folder"),
+    ("{empty}", "no data.noun in it; for one of its languages give {empty}:fra"),
+    ("{empty}:fra", "no such language in it; it has none"),
+])  # fmt: skip
 def test_where_there_is_none(
     hoicli: Hoicli, tmp_path: Path, wordnet: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,18 +241,15 @@ def harm(folder: Path, name: str, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-@pytest.mark.parametrize(
-    ("name", "old", "new"),
-    [
-        ("data.noun", "that which is", "that | which is"),
-        ("data.noun", "@ 0000", "@ 9999"),
-        ("data.noun", " n 0000 ", " q 0000 "),
-        ("data.verb", " 0101 ", " 0109 "),
-        ("index.noun", "horse n 1 0 1 0 0", "horse n 1 0 1 0 9"),
-        ("index.verb", "move v 1 0 1 0", "move v"),
-        ("cntlist.rev", " 1 3\n", " 1 many\n"),
-    ],
-)
+@pytest.mark.parametrize(("name", "old", "new"), [
+    ("data.noun", "that which is", "that | which is"),
+    ("data.noun", "@ 0000", "@ 9999"),
+    ("data.noun", " n 0000 ", " q 0000 "),
+    ("data.verb", " 0101 ", " 0109 "),
+    ("index.noun", "horse n 1 0 1 0 0", "horse n 1 0 1 0 9"),
+    ("index.verb", "move v 1 0 1 0", "move v"),
+    ("cntlist.rev", " 1 3\n", " 1 many\n"),
+])  # fmt: skip
 def test_files_that_make_no_wordnet(hoicli: Hoicli, small: Path, name: str, old: str, new: str) -> None:
     harm(small, name, old, new)
     found = hoicli("shoe-sim", "--wordnet", small, "--dataset", "hico", "--backend", "wordnet:wup")

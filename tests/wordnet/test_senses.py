@@ -23,36 +23,33 @@ from tests.support.project import Hoicli, parsed, records_of
 WN = open_wordnet()
 
 
-@pytest.mark.parametrize(
-    ("pos", "label", "expected"),
-    [
-        ("v", "ride", ["ride"]),
-        ("v", "riding", ["ride", "rid"]),  # WordNet's rules cannot tell
-        ("v", "is riding", ["ride", "rid"]),
-        ("v", "Ride a horse", ["ride"]),
-        ("v", "sit_on", ["sit"]),
-        ("v", "talk_on_phone", ["talk"]),
-        ("v", "hop on", ["hop_on", "hop"]),
-        ("v", "picking up", ["pick_up", "pick"]),
-        ("v", "pick the apple up", ["pick_up", "pick"]),
-        ("v", "be", ["be"]),
-        ("v", "texting on", ["text"]),  # ours: WordNet has no such verb
-        ("v", "no_interaction", []),
-        ("v", "zorbing", []),
-        ("n", "dining_table", ["dining_table", "table", "dining"]),
-        ("n", "hot dog", ["hot_dog", "dog"]),
-        ("n", "wine glass", ["wineglass", "glass", "wine"]),
-        ("n", "T-shirt", ["t-shirt", "shirt", "t"]),
-        ("n", "the motorcycle handlebar", ["handlebar", "motorcycle"]),
-        ("n", "big fire hydrant", ["fire_hydrant", "hydrant", "fire"]),
-        ("n", "cup of coffee", ["coffee", "cup"]),
-        ("n", "skis", ["ski"]),
-        ("n", "a", ["a"]),
-        ("n", "stop sign", ["stop_sign", "sign", "stop"]),  # ours, then WordNet's
-        ("n", "", []),
-        ("n", "...", []),
-    ],
-)
+@pytest.mark.parametrize(("pos", "label", "expected"), [
+    ("v", "ride", ["ride"]),
+    ("v", "riding", ["ride", "rid"]),  # WordNet's rules cannot tell
+    ("v", "is riding", ["ride", "rid"]),
+    ("v", "Ride a horse", ["ride"]),
+    ("v", "sit_on", ["sit"]),
+    ("v", "talk_on_phone", ["talk"]),
+    ("v", "hop on", ["hop_on", "hop"]),
+    ("v", "picking up", ["pick_up", "pick"]),
+    ("v", "pick the apple up", ["pick_up", "pick"]),
+    ("v", "be", ["be"]),
+    ("v", "texting on", ["text"]),  # ours: WordNet has no such verb
+    ("v", "no_interaction", []),
+    ("v", "zorbing", []),
+    ("n", "dining_table", ["dining_table", "table", "dining"]),
+    ("n", "hot dog", ["hot_dog", "dog"]),
+    ("n", "wine glass", ["wineglass", "glass", "wine"]),
+    ("n", "T-shirt", ["t-shirt", "shirt", "t"]),
+    ("n", "the motorcycle handlebar", ["handlebar", "motorcycle"]),
+    ("n", "big fire hydrant", ["fire_hydrant", "hydrant", "fire"]),
+    ("n", "cup of coffee", ["coffee", "cup"]),
+    ("n", "skis", ["ski"]),
+    ("n", "a", ["a"]),
+    ("n", "stop sign", ["stop_sign", "sign", "stop"]),  # ours, then WordNet's
+    ("n", "", []),
+    ("n", "...", []),
+])  # fmt: skip
 def test_the_words_of_a_label(pos: str, label: str, expected: list[str]) -> None:
     assert list(dict.fromkeys(candidates_with_lemmas(WN, label, pos).values())) == expected
 
@@ -167,20 +164,17 @@ def test_the_command_shows_candidates_and_the_choice(hoicli: Hoicli) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "chosen"),
-    [
-        (["ride horse"], ["ride.v.01", "horse.n.01"]),
-        (["fly_kite"], ["fly.v.03", "kite.n.03"]),
-        (["train"], ["discipline.v.01", "train.n.01"]),
-        (["ride scooter"], ["ride.v.10"]),
-        (["ride", "--senses", "hold"], ["ride.v.10", "hold.v.02"]),
-        (["stand under stop sign"], ["stand.v.01", "street_sign.n.01"]),
-        (["lay", "vcoco"], ["lie.v.02"]),
-        (["riding horse", "swig"], ["ride.v.01", "horse.n.01"]),
-        (["no_interaction"], []),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "chosen"), [
+    (["ride horse"], ["ride.v.01", "horse.n.01"]),
+    (["fly_kite"], ["fly.v.03", "kite.n.03"]),
+    (["train"], ["discipline.v.01", "train.n.01"]),
+    (["ride scooter"], ["ride.v.10"]),
+    (["ride", "--senses", "hold"], ["ride.v.10", "hold.v.02"]),
+    (["stand under stop sign"], ["stand.v.01", "street_sign.n.01"]),
+    (["lay", "vcoco"], ["lie.v.02"]),
+    (["riding horse", "swig"], ["ride.v.01", "horse.n.01"]),
+    (["no_interaction"], []),
+])  # fmt: skip
 def test_what_the_command_takes_a_label_for(hoicli: Hoicli, arguments: list[str], chosen: list[str]) -> None:
     assert [row["sense"] for row in records_of(hoicli("vocab", "--senses", *arguments)) if row["chosen"]] == chosen
 
@@ -212,14 +206,11 @@ def test_a_long_run_of_separators_costs_no_more_than_its_length() -> None:
     assert candidates_with_lemmas(WN, "ride" + "/" * 1_000_000, "v") == candidates_with_lemmas(WN, "ride", "v")
 
 
-@pytest.mark.parametrize(
-    ("label", "plain"),
-    [
-        ("tennis\u2011racket", "tennis-racket"),
-        ("caf\u00e9", "cafe"),
-        ("\u201cdog\u201d", "dog"),
-        ("\uff44og\u2026", "dog"),
-    ],
-)
+@pytest.mark.parametrize(("label", "plain"), [
+    ("tennis\u2011racket", "tennis-racket"),
+    ("caf\u00e9", "cafe"),
+    ("\u201cdog\u201d", "dog"),
+    ("\uff44og\u2026", "dog"),
+])  # fmt: skip
 def test_typographic_signs_hide_no_sense(label: str, plain: str) -> None:
     assert candidates(label, "n") == candidates(plain, "n") != []

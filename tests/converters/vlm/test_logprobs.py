@@ -56,17 +56,14 @@ def test_a_score_is_the_product_of_the_tokens_of_its_words(seed: int) -> None:
         assert score == pytest.approx(twin(ANSWER, tokens, [verb, "Dining table"]), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    "example",
-    [
-        '{"interactions": [{"person_box": [1, 2, 3, 4], "object_box": [2, 3, 5, 4], "object": "bicycle", '
-        '"verbs": ["ride"]}]}',
-        '[{"subject": {"label": "person", "box_2d": [1, 2, 3, 4]}, "predicate": "ride", '
-        '"object": {"label": "bicycle", "box_2d": [2, 3, 5, 4]}}]',
-        '[{"bbox_2d": [1, 2, 3, 4], "label": "person"}, '
-        '{"bbox_2d": [2, 3, 5, 4], "label": "bicycle", "action": "ride"}]',
-    ],
-)
+@pytest.mark.parametrize("example", [
+    '{"interactions": [{"person_box": [1, 2, 3, 4], "object_box": [2, 3, 5, 4], "object": "bicycle", '
+    '"verbs": ["ride"]}]}',
+    '[{"subject": {"label": "person", "box_2d": [1, 2, 3, 4]}, "predicate": "ride", '
+    '"object": {"label": "bicycle", "box_2d": [2, 3, 5, 4]}}]',
+    '[{"bbox_2d": [1, 2, 3, 4], "label": "person"}, '
+    '{"bbox_2d": [2, 3, 5, 4], "label": "bicycle", "action": "ride"}]',
+])  # fmt: skip
 def test_forms_tell_where_their_words_are(example: str) -> None:
     prefix = "<think>é riding a bicycle?</think>"
     text = prefix + example

@@ -41,18 +41,14 @@ def close(found: set[tuple[Any, ...]], expected: set[tuple[Any, ...]], within: f
     ("1000", lambda box, w, h: [round(1000 * v / side) for v, side in zip(box, (w, h, w, h), strict=True)], 0.33),
     ("1000-yx", lambda box, w, h: [round(1000 * box[at] / (h, w)[at % 2 == 0]) for at in (1, 0, 3, 2)], 0.33),
     ("relative", lambda box, w, h: [v / side for v, side in zip(box, (w, h, w, h), strict=True)], 1e-9),
-    (
-        "resized:100x50",
-        lambda box, w, h: [v * n / s for v, n, s in zip(box, (100, 50) * 2, (w, h) * 2, strict=True)],
-        1e-9,
-    ),
-    (
-        "qwen2.5:3136-100352",
-        lambda box, w, h: [
-            v * n / s for v, n, s in zip(box, resized_by_qwen(w, h, 3136, 100352) * 2, (w, h) * 2, strict=True)
-        ],
-        1e-9,
-    ),
+    ("resized:100x50",
+     lambda box, w, h: [v * n / s for v, n, s in zip(box, (100, 50) * 2, (w, h) * 2, strict=True)],
+     1e-9),
+    ("qwen2.5:3136-100352",
+     lambda box, w, h: [
+         v * n / s for v, n, s in zip(box, resized_by_qwen(w, h, 3136, 100352) * 2, (w, h) * 2, strict=True)
+     ],
+     1e-9),
 ])  # fmt: skip
 def test_a_model_that_knows_the_truth_gets_it_back(
     hoicli: Hoicli, tmp_path: Path, coords: str, write: Any, within: float
@@ -180,17 +176,14 @@ def test_a_long_prompt_says_its_size(hoicli: Hoicli, tmp_path: Path) -> None:
     assert f"Verbs: {load('swig').verbs[0]}, " in parsed(short.out)[0]["prompt"]
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "words"),
-    [
-        (("--coords", "miles"), 2, "--coords miles: choose from 1000"),
-        (("--coords", "qwen2.5"), 1, "images.jsonl:1: width: the image's size is not known"),
-        (("--coords", "pixels"), 1, "images.jsonl:1: width: missing; a prompt in pixels says how large the image is"),
-        (("--task", "pairs"), 1, "images.jsonl:1: width: the image's size is not known"),
-        (("--candidates", "5"), 2, "--candidates 5: lists a dataset's interactions"),
-        (("--candidates", "5", "--vocabulary", "vcoco"), 2, "--candidates 5: lists a dataset's interactions"),
-    ],
-)
+@pytest.mark.parametrize(("options", "code", "words"), [
+    (("--coords", "miles"), 2, "--coords miles: choose from 1000"),
+    (("--coords", "qwen2.5"), 1, "images.jsonl:1: width: the image's size is not known"),
+    (("--coords", "pixels"), 1, "images.jsonl:1: width: missing; a prompt in pixels says how large the image is"),
+    (("--task", "pairs"), 1, "images.jsonl:1: width: the image's size is not known"),
+    (("--candidates", "5"), 2, "--candidates 5: lists a dataset's interactions"),
+    (("--candidates", "5", "--vocabulary", "vcoco"), 2, "--candidates 5: lists a dataset's interactions"),
+])  # fmt: skip
 def test_what_is_refused(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...], code: int, words: str) -> None:
     path = tmp_path / "images.jsonl"
     path.write_text('{"image_id": "a", "boxes": [[1, 2, 3, 4], [1, 2, 3, 4]], "labels": ["person", "cup"]}\n')

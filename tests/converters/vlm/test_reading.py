@@ -50,28 +50,25 @@ def values(text: str) -> tuple[list[Any], bool]:
     return values_in(final_part(text))
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('[{"a": 1}]', [[{"a": 1}]]),
-        ('Sure! ```json\n[{"a": 1}]\n``` Hope it helps [1].', [[{"a": 1}]]),
-        ('{"a": 1}\n{"a": 2}', [{"a": 1}, {"a": 2}]),
-        ('{"a": "would not"}\n{"a": 2}', [{"a": "would not"}, {"a": 2}]),  # words of a value are no prose beside it
-        ("{\u201ca\u201d: \u201ethe \u2018b\u2019\u201c, \u2018c\u2019: 1}", [{"a": "the \u2018b\u2019", "c": 1}]),
-        ('{"a": 1} I hope this helps. Feel free to ask!', [{"a": 1}]),
-        ('<think>[{"a": 0}]</think>[{"a": 1}]', [[{"a": 1}]]),
-        ('[{"a": 0}] no</think> [{"a": 1}]', [[{"a": 1}]]),
-        ("<think>x</think><answer>[{'a': 1}]</answer>", [[{"a": 1}]]),
-        ("[{'a': 'person's hat', 'b': \"it's\"}]", [[{"a": "person's hat", "b": "it's"}]]),
-        ('[{"a": 1, // one\n "b": 2, # two\n "c": 3,},]', [[{"a": 1, "b": 2, "c": 3}]]),
-        ("[{'a': True, 'b': None, c: (1, 2.5)}]", [[{"a": True, "b": None, "c": [1, 2.5]}]]),
-        ('[{"a": 1} {"a": 2}]', [[{"a": 1}, {"a": 2}]]),
-        (r'["\"x\" \u00e9 \q \ud83d\ude00"]', [['"x" é q 😀']]),
-        ('I see [{"a": 1}].', []),
-        ('[{"a": NaN}]', []),
-        ("", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), [
+    ('[{"a": 1}]', [[{"a": 1}]]),
+    ('Sure! ```json\n[{"a": 1}]\n``` Hope it helps [1].', [[{"a": 1}]]),
+    ('{"a": 1}\n{"a": 2}', [{"a": 1}, {"a": 2}]),
+    ('{"a": "would not"}\n{"a": 2}', [{"a": "would not"}, {"a": 2}]),  # words of a value are no prose beside it
+    ("{\u201ca\u201d: \u201ethe \u2018b\u2019\u201c, \u2018c\u2019: 1}", [{"a": "the \u2018b\u2019", "c": 1}]),
+    ('{"a": 1} I hope this helps. Feel free to ask!', [{"a": 1}]),
+    ('<think>[{"a": 0}]</think>[{"a": 1}]', [[{"a": 1}]]),
+    ('[{"a": 0}] no</think> [{"a": 1}]', [[{"a": 1}]]),
+    ("<think>x</think><answer>[{'a': 1}]</answer>", [[{"a": 1}]]),
+    ("[{'a': 'person's hat', 'b': \"it's\"}]", [[{"a": "person's hat", "b": "it's"}]]),
+    ('[{"a": 1, // one\n "b": 2, # two\n "c": 3,},]', [[{"a": 1, "b": 2, "c": 3}]]),
+    ("[{'a': True, 'b': None, c: (1, 2.5)}]", [[{"a": True, "b": None, "c": [1, 2.5]}]]),
+    ('[{"a": 1} {"a": 2}]', [[{"a": 1}, {"a": 2}]]),
+    (r'["\"x\" \u00e9 \q \ud83d\ude00"]', [['"x" é q 😀']]),
+    ('I see [{"a": 1}].', []),
+    ('[{"a": NaN}]', []),
+    ("", []),
+])  # fmt: skip
 def test_values_in_a_text(text: str, expected: list[Any]) -> None:
     assert values(text) == (expected, False)
 
@@ -132,36 +129,30 @@ def test_a_span_is_that_of_whole_words() -> None:
     assert span_of(text, "rid") is None
 
 
-@pytest.mark.parametrize(
-    ("said", "label", "verbs"),
-    [
-        ("ride and sit_on, Riding", None, ["ride", "sit_on", "riding"]),
-        (["ride", "sit on", "ride"], None, ["ride", "sit_on"]),
-        ("sit on the dining table", "dining_table", ["sit_on"]),
-        ("sit at a/an dining_table", "dining table", ["sit_at"]),
-        ("**washing** the train", "train", ["washing"]),
-        ("no_interaction with a/an dog", "dog", ["no_interaction"]),
-        ("hold/carry", None, []),
-        ("about to start riding", None, []),
-        ("going for a ride on", None, ["going_for_ride_on"]),
-        ("bicycle", "bicycle", ["bicycle"]),
-        (7, None, []),
-    ],
-)
+@pytest.mark.parametrize(("said", "label", "verbs"), [
+    ("ride and sit_on, Riding", None, ["ride", "sit_on", "riding"]),
+    (["ride", "sit on", "ride"], None, ["ride", "sit_on"]),
+    ("sit on the dining table", "dining_table", ["sit_on"]),
+    ("sit at a/an dining_table", "dining table", ["sit_at"]),
+    ("**washing** the train", "train", ["washing"]),
+    ("no_interaction with a/an dog", "dog", ["no_interaction"]),
+    ("hold/carry", None, []),
+    ("about to start riding", None, []),
+    ("going for a ride on", None, ["going_for_ride_on"]),
+    ("bicycle", "bicycle", ["bicycle"]),
+    (7, None, []),
+])  # fmt: skip
 def test_verbs(said: object, label: str | None, verbs: list[str]) -> None:
     assert verbs_of(said, label) == verbs
 
 
-@pytest.mark.parametrize(
-    ("said", "verbs", "label"),
-    [
-        ("riding a bicycle", ["riding"], "bicycle"),
-        ("talking on the cell phone", ["talking_on"], "cell_phone"),
-        ("hold and ride bicycle", ["hold", "ride"], "bicycle"),
-        ("ride a/an horse", ["ride"], "horse"),
-        ("no_interaction with a/an dog", ["no_interaction"], "dog"),
-    ],
-)
+@pytest.mark.parametrize(("said", "verbs", "label"), [
+    ("riding a bicycle", ["riding"], "bicycle"),
+    ("talking on the cell phone", ["talking_on"], "cell_phone"),
+    ("hold and ride bicycle", ["hold", "ride"], "bicycle"),
+    ("ride a/an horse", ["ride"], "horse"),
+    ("no_interaction with a/an dog", ["no_interaction"], "dog"),
+])  # fmt: skip
 def test_phrases(said: str, verbs: list[str], label: str | None) -> None:
     assert split_phrase(said) == (verbs, label)
 
@@ -187,17 +178,14 @@ def test_every_gerund_of_hico_finds_its_verb() -> None:
                 assert found == verb
 
 
-@pytest.mark.parametrize(
-    ("name", "box", "pixels"),
-    [
-        ("pixels", [10, 20, 30, 40], [10, 20, 30, 40]),
-        ("1000", [100, 200, 300, 400], [100, 100, 300, 200]),
-        ("1000-yx", [200, 100, 400, 300], [100, 100, 300, 200]),
-        ("relative", [0.1, 0.2, 0.3, 0.4], [100, 100, 300, 200]),
-        ("resized:500x250", [50, 50, 150, 100], [100, 100, 300, 200]),
-        ("qwen2.5", [101, 101, 302, 202], [101 * 1000 / 1008, 101 * 500 / 504, 302 * 1000 / 1008, 202 * 500 / 504]),
-    ],
-)
+@pytest.mark.parametrize(("name", "box", "pixels"), [
+    ("pixels", [10, 20, 30, 40], [10, 20, 30, 40]),
+    ("1000", [100, 200, 300, 400], [100, 100, 300, 200]),
+    ("1000-yx", [200, 100, 400, 300], [100, 100, 300, 200]),
+    ("relative", [0.1, 0.2, 0.3, 0.4], [100, 100, 300, 200]),
+    ("resized:500x250", [50, 50, 150, 100], [100, 100, 300, 200]),
+    ("qwen2.5", [101, 101, 302, 202], [101 * 1000 / 1008, 101 * 500 / 504, 302 * 1000 / 1008, 202 * 500 / 504]),
+])  # fmt: skip
 def test_frames_lead_to_pixels_and_back(name: str, box: list[float], pixels: list[float]) -> None:
     frame = parse_frame(name)
     assert parse_frame(str(frame)) == frame
@@ -211,17 +199,14 @@ def test_frames_lead_to_pixels_and_back(name: str, box: list[float], pixels: lis
             frame.scale_to_pixels(box, None)
 
 
-@pytest.mark.parametrize(
-    ("size", "bounds", "copy"),
-    [
-        ((1000, 500), QWEN_PIXELS, (1008, 504)),  # 35.7 and 17.9 patches of 28
-        ((640, 427), QWEN_PIXELS, (644, 420)),  # 22.9 and 15.25
-        ((20, 20), QWEN_PIXELS, (56, 56)),  # too small: both sides grow by 2.8
-        ((4000, 3000), (3136, 1_003_520), (1148, 840)),  # too large: by the root of 11.96, and down
-        ((8000, 30), (3136, 1_003_520), (8008, 28)),
-        ((4000, 3000), QWEN_PIXELS, (4004, 2996)),
-    ],
-)
+@pytest.mark.parametrize(("size", "bounds", "copy"), [
+    ((1000, 500), QWEN_PIXELS, (1008, 504)),  # 35.7 and 17.9 patches of 28
+    ((640, 427), QWEN_PIXELS, (644, 420)),  # 22.9 and 15.25
+    ((20, 20), QWEN_PIXELS, (56, 56)),  # too small: both sides grow by 2.8
+    ((4000, 3000), (3136, 1_003_520), (1148, 840)),  # too large: by the root of 11.96, and down
+    ((8000, 30), (3136, 1_003_520), (8008, 28)),
+    ((4000, 3000), QWEN_PIXELS, (4004, 2996)),
+])  # fmt: skip
 def test_the_copy_that_qwen_makes(size: tuple[int, int], bounds: tuple[int, int], copy: tuple[int, int]) -> None:
     assert resized_by_qwen(*size, *bounds) == copy
 
@@ -232,16 +217,13 @@ def test_unknown_frames_are_refused(name: str) -> None:
         parse_frame(name)
 
 
-@pytest.mark.parametrize(
-    ("item", "reason"),
-    [
-        ({"person_bbox": [1, 2, 3]}, "a triplet without a person or an object, or with a box that is not four numbers"),
-        ({"object_bbox": None}, "a triplet without a person or an object, or"),
-        ({"object_bbox": None, "object": None, "verb": "walk"}, "a triplet without a person or an object, or"),
-        ({"object": None, "verb": "ride"}, "a triplet whose object has no name"),
-        ({"verb": None}, "a pair without a verb that can be read"),
-    ],
-)
+@pytest.mark.parametrize(("item", "reason"), [
+    ({"person_bbox": [1, 2, 3]}, "a triplet without a person or an object, or with a box that is not four numbers"),
+    ({"object_bbox": None}, "a triplet without a person or an object, or"),
+    ({"object_bbox": None, "object": None, "verb": "walk"}, "a triplet without a person or an object, or"),
+    ({"object": None, "verb": "ride"}, "a triplet whose object has no name"),
+    ({"verb": None}, "a pair without a verb that can be read"),
+])  # fmt: skip
 def test_what_cannot_be_read_is_left_out_and_said(convert: Any, item: dict[str, object], reason: str) -> None:
     records, result = convert(row("[]"), row(json.dumps([{**RIDE, **item}, RIDE])))
     assert [triplets(record) for record in records] == [RIDES]
@@ -337,19 +319,14 @@ def test_a_row_may_say_its_convention(convert: Any) -> None:
     assert convert(in_thousandths, options=("--coords", "1000"))[0] == records
 
 
-@pytest.mark.parametrize(
-    ("said", "option", "both"),
-    [
-        ({"coords": "1000"}, "pixels", "coords: 1000, but the option is --coords pixels"),
-        ({"coords": "1000"}, "1000-yx", "coords: 1000, but the option is --coords 1000-yx"),
-        (
-            {"coords": "resized:500x250"},
-            "resized:1000x500",
-            "coords: resized:500x250, but the option is --coords resized:1000x500",
-        ),
-        ({"box_scale": [500, 250]}, "pixels", "box_scale: resized:500x250, but the option is --coords pixels"),
-    ],
-)
+@pytest.mark.parametrize(("said", "option", "both"), [
+    ({"coords": "1000"}, "pixels", "coords: 1000, but the option is --coords pixels"),
+    ({"coords": "1000"}, "1000-yx", "coords: 1000, but the option is --coords 1000-yx"),
+    ({"coords": "resized:500x250"},
+     "resized:1000x500",
+     "coords: resized:500x250, but the option is --coords resized:1000x500"),
+    ({"box_scale": [500, 250]}, "pixels", "box_scale: resized:500x250, but the option is --coords pixels"),
+])  # fmt: skip
 def test_the_option_does_not_override_a_row(convert: Any, said: dict[str, Any], option: str, both: str) -> None:
     rows = row(json.dumps([RIDE])), row(json.dumps([RIDE]), **said)
     records, result = convert(*rows, options=("--coords", option, "--on-error", "skip"))
@@ -500,18 +477,15 @@ def test_containers(hoicli: Hoicli, tmp_path: Path) -> None:
             assert detected.out == result.out, (name, detected.err)
 
 
-@pytest.mark.parametrize(
-    ("document", "words"),
-    [
-        ('{"outputs": ["x"], "gt_paths": []}', "outputs and gt_paths are not lists of one length"),
-        ('[{"file_name": "a.jpg"}]', "[0]: has no answer; put the model's text under 'response'"),
-        ('[{"response": "[]"}]', "[0]: names no image; put its file_name or image_id into the row"),
-        ('{"image_id": "a", "response": "[]"}\n{"image_id": "b",', ":2: the line is cut off"),
-        ('[{"file_name": "a.jpg", "response": "[]"}, {"file', "[1]: not readable"),
-        ("<html>", "is a web page"),
-        ("<answer>", "holds no answers"),
-    ],
-)
+@pytest.mark.parametrize(("document", "words"), [
+    ('{"outputs": ["x"], "gt_paths": []}', "outputs and gt_paths are not lists of one length"),
+    ('[{"file_name": "a.jpg"}]', "[0]: has no answer; put the model's text under 'response'"),
+    ('[{"response": "[]"}]', "[0]: names no image; put its file_name or image_id into the row"),
+    ('{"image_id": "a", "response": "[]"}\n{"image_id": "b",', ":2: the line is cut off"),
+    ('[{"file_name": "a.jpg", "response": "[]"}, {"file', "[1]: not readable"),
+    ("<html>", "is a web page"),
+    ("<answer>", "holds no answers"),
+])  # fmt: skip
 def test_files_that_hold_no_answers(hoicli: Hoicli, tmp_path: Path, document: str, words: str) -> None:
     path = saved(tmp_path / "x.json", document)
     result = hoicli("convert", "--from", "vlm", "--coords", "1000", path)
@@ -529,17 +503,14 @@ def test_a_bad_row_is_skipped_when_asked(convert: Any) -> None:
     assert "skipped 1 item; the first: " in result.err
 
 
-@pytest.mark.parametrize(
-    ("fields", "image_id"),
-    [
-        ({"file_name": "d/a.jpg"}, "a"),
-        ({"image_id": "b", "file_name": "a.jpg"}, "b"),
-        ({"image_id": "b.jpg"}, "b"),
-        ({"image_id": 7, "file_name": "COCO_val2014_000000000007.jpg"}, 7),
-        ({"image_id": 3, "file_name": "HICO_test2015_00000007.jpg"}, "HICO_test2015_00000007"),
-        ({"image_id": 3}, 3),
-    ],
-)
+@pytest.mark.parametrize(("fields", "image_id"), [
+    ({"file_name": "d/a.jpg"}, "a"),
+    ({"image_id": "b", "file_name": "a.jpg"}, "b"),
+    ({"image_id": "b.jpg"}, "b"),
+    ({"image_id": 7, "file_name": "COCO_val2014_000000000007.jpg"}, 7),
+    ({"image_id": 3, "file_name": "HICO_test2015_00000007.jpg"}, "HICO_test2015_00000007"),
+    ({"image_id": 3}, 3),
+])  # fmt: skip
 def test_which_image_a_row_is_about(convert: Any, fields: dict[str, Any], image_id: object) -> None:
     records, _ = convert({"response": "[]", **fields})
     assert [record["image_id"] for record in records] == [image_id]
@@ -577,14 +548,11 @@ def test_an_accent_that_parts_two_labels_parts_them() -> None:
     assert [words.look_up_object(name).label for name in ("bar", "B\u00c4R", "b\u00e2r")] == ["bar", "b\u00e4r", "bar"]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        '{"subject": [1, 2, 3, 4], "object": [5, 6, 7, 8], "object_class": "bicycle", "verb": "ride", "verb": "hold"}',
-        '{"interactions": [], "interactions": []}',
-        '{"verb": "ride", "Verb": "hold"}',
-    ],
-)
+@pytest.mark.parametrize("answer", [
+    '{"subject": [1, 2, 3, 4], "object": [5, 6, 7, 8], "object_class": "bicycle", "verb": "ride", "verb": "hold"}',
+    '{"interactions": [], "interactions": []}',
+    '{"verb": "ride", "Verb": "hold"}',
+])  # fmt: skip
 def test_a_key_twice_is_two_conclusions(answer: str) -> None:
     claims = read_answer(answer)
     assert (claims.form, claims.triplets, claims.reports) == (
