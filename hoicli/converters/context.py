@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hoicli.converters.numbers import BOX_SHIFTS, OBJECT_ORDERS, Numbers, whole_number
+from hoicli.converters.numbers import BOX_SHIFTS, NOTHING, OBJECT_ORDERS, Numbers, shorten_value, whole_number
 from hoicli.errors import DataError, Place, arg
 from hoicli.records.image import RECORD_FIELDS
 from hoicli.records.names import image_id_of, path_of
@@ -293,7 +295,7 @@ class BoxTable:
 
 
 def image_record(
-    file_name: str,
+    file_name: Any,
     boxes: Sequence[Sequence[float]],
     labels: Sequence[str | None],
     hois: Sequence[Mapping[str, Any]],
@@ -301,9 +303,21 @@ def image_record(
     **rest: Any,
 ) -> Record:
     """Return the record of an image, whose id is its file name without folder and extension unless `head` has another.
-    head: keys to write before the boxes, such as width and height. rest: keys to write after the triplets."""
+    file_name: as the file has it, a text or an integer. head: keys to write before the boxes, such as width and height.
+    rest: keys to write after the triplets. Raises `DataError` for a name that is neither."""
+    if type(file_name) is not str:
+        file_name = _name_of_number(file_name)
     record: Record = {"image_id": image_id_of(file_name), "file_name": file_name, **(head or {})}
     return {**record, "boxes": boxes, "labels": labels, "hois": hois, **rest}
+
+
+def _name_of_number(number: Any) -> str:
+    """Return an integer in the place of an image's file name as a text. Raises `DataError` for another value."""
+    if not isinstance(number, bool):
+        with suppress(TypeError):
+            return str(operator.index(number))
+    said = NOTHING if number is None else shorten_value(number)
+    raise DataError(f"{said} is no name of an image; give its file name, or its number")
 
 
 def pick_keys(item: Mapping[str, Any], *keys: str) -> dict[str, Any]:

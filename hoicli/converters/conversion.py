@@ -66,17 +66,15 @@ class Conversion:
     def convert_files(self, paths: list[str], progress: Progress) -> Iterator[tuple[str, Record, bytes]]:
         """Yield (file, record, its line of JSON) for each valid record in the files. Its numbers are finite, its
         indices in range, its image new, its texts can be JSON. An error goes to the context's policy."""
-        image_ids: set[str] = set()
-        for file, record in identify_images(self._read_files(paths), self._context, image_ids):
+        file_of_image: dict[str, str] = {}
+        for file, record in identify_images(self._read_files(paths), self._context, file_of_image.keys()):
             image_id = str(record["image_id"])
             place = Place.in_file(file, f"image {image_id}")
             try:
                 self._check(record)
-                if image_id in image_ids:
-                    path_may_help = self._context.id_rule in ("name", "number") or self._context.format == "vlm"
-                    advice = f", or give {arg('id_', 'path')}" if path_may_help else ""
-                    raise DataError(f"occurs twice in the source; keep one of the two{advice}")
-                image_ids.add(image_id)
+                if image_id in file_of_image:
+                    raise DataError(self._describe_twice(file, file_of_image[image_id]))
+                file_of_image[image_id] = file
                 changed = self._changes.apply(record, self._context, place) if self._changes else record
                 if changed is None:
                     continue
@@ -95,6 +93,15 @@ class Conversion:
             yield file, record, line
         if not self._counts["images"]:  # before a file that is written takes its name
             self._context.policy.report(some_left=False)
+
+    def _describe_twice(self, file: str, first_file: str) -> str:
+        """Return the message that an image of `file` is in `first_file` already, which may be the same."""
+        path_may_help = self._context.id_rule in ("name", "number") or self._context.format == "vlm"
+        advice = f", or give {arg('id_', 'path')}" if path_may_help else ""
+        if first_file == file:
+            return f"occurs twice in the source; keep one of the two{advice}"
+        two_models = "for two models: hoicli compare, or one run each"
+        return f"is in {first_file} already; keep one of the two{advice} (all files are read as one; {two_models})"
 
     def report(self) -> None:
         """Print to stderr what was assumed, converted and left out, and write the file of --left-out."""

@@ -168,7 +168,7 @@ class _ItemReader:
         layout = self._layout  # the keys that items of the format have, some in several spellings (`key_of`)
         name = item[key_of(item, layout.image)]
         box_key, hoi_key = key_of(item, layout.boxes), key_of(item, layout.hois)
-        if self._context.format == "ppdm" and image_id_of(name).startswith("COCO_"):
+        if self._context.format == "ppdm" and image_id_of(str(name)).startswith("COCO_"):
             problem = f"{name!r} is a V-COCO image, whose verbs are numbered differently"
             raise DataError(f"{problem}: use {arg('from_', 'qpic-vcoco-list')} or ppdm-vcoco-list", field=".file_name")
         boxes = self._boxes(item[box_key], f".{box_key}")

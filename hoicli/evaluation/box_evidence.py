@@ -16,6 +16,7 @@ import numpy as np
 from hoicli.evaluation.pairing import iterate_pairs
 from hoicli.evaluation.slice_parts import object_area
 from hoicli.records.boxes import iou
+from hoicli.records.columns import Images
 from hoicli.records.kit import Bools, Floats, Ints, median
 
 Columns = Sequence[Floats] | Floats
@@ -47,6 +48,8 @@ ENOUGH_OF_A_ROLE = 20
 IN_PIXELS = 20
 """Ours: annotated boxes are pixels, and none of them next to the corner, if half of them reach further than this."""
 ROLES = ("subject", "object")
+ROLE_BITS = (1, 2)
+"""The bits of the two roles in a number that says which of them a box has."""
 
 
 def _scale_box(x: Floats, y: Floats, box: Columns) -> Columns:
@@ -107,6 +110,14 @@ OTHER_SCALE = "pixels of a copy of another size"
 be."""
 
 
+def roles_of_boxes(images: Images) -> Ints:
+    """Return the roles of each box in the triplets of its image, as a sum of ROLE_BITS."""
+    roles = np.zeros(len(images.boxes) + 1, dtype=np.int64)  # the last is that of no object, -1
+    for role_bit, rows in zip(ROLE_BITS, (images.subject, images.object), strict=True):
+        roles[rows] |= role_bit
+    return roles[:-1]
+
+
 class Misfit(NamedTuple):
     """What is wrong with predicted boxes, in words, and how many boxes it concerns."""
 
@@ -129,19 +140,21 @@ class BoxEvidence:
     """The boxes from which it is judged whether predictions fit the ground truth.
 
     subject, object [N, 4]: the two boxes of each image's best prediction, NaN for no object. annotated [A, 4]: the
-    annotated boxes; image n has the count[n] boxes (at least one) from start[n] on. size [N, 2]: each image's width and
-    height, NaN where not known. Below, a box "meets" an annotated one of its image if their IoU is at least 0.5."""
+    annotated boxes; roles [A]: their roles (`roles_of_boxes`). Image n has the count[n] annotated boxes (at least one)
+    from start[n] on. size [N, 2]: each image's width and height, NaN where not known. Below, a box "meets" an annotated
+    one of its image if their IoU is at least 0.5."""
 
     subject: Floats
     object: Floats
     annotated: Floats
+    roles: Ints
     start: Ints
     count: Ints
     size: Floats
 
     def finding(self) -> Misfit | None:
         """Return what is wrong with the boxes; None if they fit the ground truth."""
-        return self.find_impossible() or self.find_misplaced()
+        return self.find_impossible() or self.find_misplaced() or self.find_exchanged()
 
     def find_impossible(self) -> Misfit | None:
         """Return a misfit if some of the boxes cannot be pixels, judged by their numbers alone: they are fractions
@@ -208,6 +221,23 @@ class BoxEvidence:
                 return misfit
         return self._find_lost_images(lost, meeting)
 
+    def find_exchanged(self) -> Misfit | None:
+        """Return a misfit if most subject boxes meet an annotated object, and most object boxes an annotated subject,
+        rather than one of their own role; else None."""
+        if len(self.subject) < ENOUGH_IMAGES:
+            return None
+        images, total = np.arange(len(self.subject)), int(self._exist.sum())
+        # of each role: how many predicted boxes meet an annotated box of that role, and of the other role
+        own_role, other_role = 0, 0
+        with np.errstate(all="ignore"):  # a number too large for pixels meets nothing
+            for role, boxes in enumerate(self._both_boxes):
+                own_role += int(self._meets_truth(boxes.T, images, ROLE_BITS[role]).sum())
+                other_role += int(self._meets_truth(boxes.T, images, ROLE_BITS[1 - role]).sum())
+        if other_role < max(HALF * total, MUCH_BETTER * own_role):
+            return None
+        text = f"{own_role:,} of the {total:,} boxes of best predictions meet an annotated box of their role"
+        return Misfit(f"{text}, {other_role:,} if subject and object are exchanged", total - own_role)
+
     def _explain_misfit(self, judged: _Judged, recorded: Bools, meeting: Mapping[str, Bools]) -> Misfit | None:
         """Return a misfit if in some convention many more of the judged boxes meet an annotated one than as recorded,
         or hardly any do; else None."""
@@ -258,11 +288,15 @@ class BoxEvidence:
                 [self._meets_truth(np.array(read(boxes.T, self.size.T)), images) for boxes in self._both_boxes]
             )
 
-    def _meets_truth(self, boxes: Floats, image: Ints) -> Bools:
-        """Return a mask of the boxes [4, M] that have an IoU >= 0.5 with an annotated box of their image [M]."""
+    def _meets_truth(self, boxes: Floats, image: Ints, role_bit: int | None = None) -> Bools:
+        """Return a mask of the boxes [4, M] that have an IoU >= 0.5 with an annotated box of their image [M], or with
+        one in the role of a bit in ROLE_BITS."""
         met = np.zeros(len(image), dtype=bool)
         for box, row in iterate_pairs(self.start[image], self.count[image]):
-            met[box[iou(boxes[:, box], self.annotated[row].T, inclusive=False) >= HALF]] = True
+            overlaps = iou(boxes[:, box], self.annotated[row].T, inclusive=False) >= HALF
+            if role_bit is not None:
+                overlaps &= (self.roles[row] & role_bit) > 0
+            met[box[overlaps]] = True
         return met
 
     def _meeting_scaled(self) -> Bools:

@@ -3,7 +3,7 @@ else than corners in pixels of the same image. A metric of such boxes would be n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 
 import numpy as np
@@ -17,6 +17,7 @@ from hoicli.evaluation.box_evidence import (
     PARTS,
     WORTH_SAYING,
     BoxEvidence,
+    roles_of_boxes,
 )
 from hoicli.evaluation.pairing import first_largest
 from hoicli.io.messages import note
@@ -119,17 +120,29 @@ class Fit:
         image, subject, object_ = map(np.concatenate, zip(*self.best, strict=True))
         count = np.diff(truth.box_start)[image]
         no_size = np.full((len(image), 2), np.nan)  # the sizes of the images are not known here
-        all_images = BoxEvidence(subject, object_, truth.boxes, start=truth.box_start[image], count=count, size=no_size)
+        all_images = BoxEvidence(
+            subject,
+            object_,
+            truth.boxes,
+            roles_of_boxes(truth),
+            start=truth.box_start[image],
+            count=count,
+            size=no_size,
+        )
         if (misfit := all_images.find_impossible()) is not None:
             return misfit.text
         # The images with the first ids are the sample, so that the order of the input is no matter.
         first_by_id = nsmallest(SAMPLE, ((truth.image_ids[image[row]], row) for row in np.flatnonzero(count).tolist()))
         rows = np.array([row for _, row in first_by_id], dtype=np.int64)
-        start = all_images.start[rows]
-        sample = BoxEvidence(
-            subject[rows], object_[rows], truth.boxes, start=start, count=count[rows], size=no_size[rows]
+        sample = replace(
+            all_images,
+            subject=subject[rows],
+            object=object_[rows],
+            start=all_images.start[rows],
+            count=count[rows],
+            size=no_size[rows],
         )
-        misfit = sample.find_misplaced()
+        misfit = sample.find_misplaced() or sample.find_exchanged()
         return "" if misfit is None else misfit.text
 
     def check(self, truth: Images, name: str, *, shard: bool = False) -> None:

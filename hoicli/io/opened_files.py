@@ -23,10 +23,19 @@ from hoicli.io.messages import display_name
 MARK = codecs.BOM_UTF8
 """UTF-8's byte order mark. It is ignored at the beginning of every line, because `cat` and `shuf` can move it there."""
 
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """The byte order marks of UTF-16, which Excel's "Unicode Text" and Windows PowerShell's `>` write."""
 _UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 """The byte order marks of UTF-32, one of which begins with one of UTF-16's."""
+_OPENING = frozenset(b'{["<')
+"""The characters with which a text begins that may be UTF-16 or UTF-32 without a mark: JSON, XML."""
+_BY_ZEROS = {
+    b"\0\1\0\1": "utf-16-le",
+    b"\1\0\1\0": "utf-16-be",
+    b"\0\1\1\1": "utf-32",
+    b"\1\1\1\0": "utf-32",
+}
+"""The encoding of a text without a mark, by which of its first four bytes are zero (1)."""
 CHUNK = 1 << 16
 """Bytes that are read from a pipe at once."""
 NO_SUCH_FILE = "no such file; check the path"
@@ -122,12 +131,13 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
             raise DataError(problem, place=name, code="unknown-format")
 
         head, raw = peek(raw)  # of the unpacked content
-        if head.startswith(_UTF_32):
+        encoding = wide_encoding(head)
+        if encoding == "utf-32":
             advice = "make it UTF-8 first: iconv -f UTF-32 -t UTF-8 FILE > NEW"
             raise DataError(f"is UTF-32; {advice}", place=name, code="unknown-format")
-        if head.startswith(UTF_16):
+        if encoding:
             source = getattr(getattr(raw, "raw", None), "fileobj", raw)  # whose position counts
-            pieces = ChunkReader(_recode(raw, name), source)
+            pieces = ChunkReader(_recode(raw, name, encoding), source)
             raw = closing.enter_context(io.BufferedReader(pieces, 1 << 20))
             head, raw = peek(raw)
         if foreign := name_foreign_file(raw.peek(HEAD)[:HEAD].removeprefix(MARK)):
@@ -137,9 +147,23 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
         yield raw
 
 
-def _recode(raw: IO[bytes], name: str) -> Iterator[bytes]:
+def wide_encoding(head: bytes) -> str:
+    """Return the encoding of a text whose characters have two or four bytes, by its first four bytes: "utf-16" with a
+    byte order mark, "utf-16-le" or "utf-16-be" without one, "utf-32"; "" for any other file.
+
+    Without a mark, a text that begins with an ASCII character has zeros beside it (RFC 4627, section 3)."""
+    if head.startswith(_UTF_32):
+        return "utf-32"
+    if head.startswith(_UTF_16):
+        return "utf-16"
+    if len(head) < 4 or not _OPENING.intersection(head):
+        return ""
+    return _BY_ZEROS.get(bytes(byte == 0 for byte in head), "")
+
+
+def _recode(raw: IO[bytes], name: str, encoding: str) -> Iterator[bytes]:
     """Yield the content of a file of UTF-16 as UTF-8, without its mark. Raises `DataError` for other content."""
-    decoder = codecs.getincrementaldecoder("utf-16")()
+    decoder = codecs.getincrementaldecoder(encoding)()
     try:
         for piece in iter(partial(raw.read, CHUNK), b""):
             yield decoder.decode(piece).encode()

@@ -20,7 +20,7 @@ from typing import IO, Any, cast
 
 from hoicli.errors import DataError, Place
 from hoicli.io.messages import Progress, display_name
-from hoicli.io.opened_files import GZIP_MAGIC, MARK, UTF_16, RawReader, open_input, packed_size
+from hoicli.io.opened_files import GZIP_MAGIC, MARK, RawReader, open_input, packed_size, wide_encoding
 from hoicli.io.outputs import temporary_folder, writable
 
 LONGEST_LINE, LONGEST_UNPACKED = 1 << 26, 1 << 24
@@ -94,7 +94,8 @@ class File:
         if not os.path.isfile(self.path):
             return False
         with open(self.path, "rb") as stream:
-            return stream.read(2) not in (GZIP_MAGIC, *UTF_16)
+            head = stream.read(4)
+        return not head.startswith(GZIP_MAGIC) and not wide_encoding(head)
 
     def open(self) -> AbstractContextManager[IO[bytes]]:
         """Open the file at its beginning, for reading bytes. Raises `DataError` as `open_input` does."""

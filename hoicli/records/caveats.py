@@ -41,7 +41,8 @@ _ROWS = (
     Caveat(PAIRS_ONLY, "truth", ("truth", "pairs"),
         "the ground truth has only pairs with an object: actions and roles without one are missing",
         "the ground truth has only pairs with an object; convert the official files (vcoco_test.json with COCO's "
-        "instances), or name --protocol vcoco-pvic, which is of such pairs"),
+        "instances), or name --protocol vcoco-pvic, which is of such pairs (mAP only: no error types, no pair "
+        "statistics)"),
     Caveat(UNMARKED_PEOPLE, "truth", ("people", "unmarked"),
         "the ground truth does not mark the people nobody annotated: predictions on them count as false"),
     Caveat(LAST_PIXELS, "predictions", ("boxes", "last_pixels")),

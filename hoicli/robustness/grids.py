@@ -335,7 +335,8 @@ def _percent(rows: Mapping[Cell, CellRow], unit: str | None) -> dict[Cell, float
     corrupted = [row.value or 0.0 for cell, row in unchecked.items() if cell != CLEAN_CELL]
     if unit is None and any(0 < max(side, default=0.0) <= 1 for side in (clean, corrupted)):
         example = min((row for row in unchecked.values() if row.value), key=lambda row: (row.value or 0.0, row.place))
-        text = f"{example.value} looks like a fraction of 1, and CRI needs percent; say which it is with {arg('unit')}"
+        text = f"{example.value} looks like a fraction of 1, whatever its row's unit, and CRI needs percent"
+        text += f"; {arg('unit', 'percent')} (true of what hoicli computed) or fraction says which it is"
         raise DataError(text, place=example.place, field="value")
     return values
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
+from hoicli.evaluation.box_evidence import roles_of_boxes
 from hoicli.io.streams import Line
 from hoicli.records import caveats
 from hoicli.records.columns import Images, RawImages, check_types, raw_images, require
@@ -113,16 +114,18 @@ class Facts:
     """What a ground truth says about its images, for checking predictions against it.
 
     rows: the row of each image, by its id. sizes: the size of the image in each row, None if it is not known. names:
-    the number of each class that occurs. columns: `boxes`, all corners one after another, and `box_count`, how many
-    boxes each row has; `classes`, the class number of each triplet, and `class_count`, how many triplets each row has.
-    """
+    the number of each class that occurs. columns: `boxes`, all corners one after another, `roles`, what each box is in
+    triplets (`roles_of_boxes`), and `box_count`, how many boxes each row has; `classes`, the class number of each
+    triplet, and `class_count`, how many triplets each row has."""
 
     def __init__(self) -> None:
         """Start without images."""
         self.rows: dict[str, int] = {}  # the row of each image, by its id
         self.sizes: list[Size | None] = []
         self.names: dict[TripletClass, int] = {}
-        self.columns = Growing(boxes=np.float64, box_count=np.int64, classes=np.int64, class_count=np.int64)
+        self.columns = Growing(
+            boxes=np.float64, roles=np.int64, box_count=np.int64, classes=np.int64, class_count=np.int64
+        )
 
     def add(self, batch: Checked) -> None:
         """Add the images of a batch; of an image that occurs twice, the later record counts."""
@@ -130,6 +133,7 @@ class Facts:
         self._extend(batch.image_ids, batch.sizes)
         self.columns.add(
             boxes=batch.boxes.ravel(),
+            roles=roles_of_boxes(batch),
             box_count=np.diff(batch.box_start),
             classes=self._numbers(names)[place],
             class_count=np.diff(batch.hoi_start),

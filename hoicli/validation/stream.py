@@ -323,7 +323,7 @@ def _box_evidence(truth: Facts, compared: Growing) -> BoxEvidence:
     size = pixels(truth.sizes[row] for row in rows.tolist())
     count = truth.columns["box_count"]
     boxes = truth.columns["boxes"].reshape(-1, 4)
-    return BoxEvidence(subject, object_, boxes, starts_of(count)[rows], count[rows], size)
+    return BoxEvidence(subject, object_, boxes, truth.columns["roles"], starts_of(count)[rows], count[rows], size)
 
 
 def _are_predictions(lines: list[Line]) -> bool | None:

@@ -422,3 +422,31 @@ def test_what_a_package_prints_is_no_data(added: str, hoicli: Hoicli, tmp_path: 
 def test_a_list_of_images_must_be_there_even_if_no_file_needs_it(hoicli: Hoicli) -> None:
     result = hoicli("eval", "--gt", GT, "--image-list", "none.txt", PREDICTIONS)
     assert (result.code, result.err) == (1, "none.txt: no such file; check the path\n")
+
+
+def test_an_image_of_two_dumps_names_both(hoicli: Hoicli, tmp_path: Path) -> None:
+    """Two models' dumps in one call were said to hold an image twice in the second, which has it once."""
+    other = saved(tmp_path / "other.json", OF_CDN.read_bytes())
+    (image_id, *_) = [record["image_id"] for record in parsed(hoicli("convert", OF_CDN).out)]
+    result = hoicli("eval", "--gt", GT, OF_CDN, other)
+    assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
+    assert f"other.json: image {image_id}: is in {OF_CDN} already; keep one of the two" in result.err
+    assert result.err.endswith("(all files are read as one; for two models: hoicli compare, or one run each)\n")
+
+
+@pytest.mark.parametrize("name", [1.5, None, True, []])
+def test_an_image_without_a_name(hoicli: Hoicli, tmp_path: Path, name: Any) -> None:
+    """A message said that a float has no attribute 'replace'."""
+    items = orjson.loads(OF_CDN.read_bytes())
+    items[1]["filename"] = name
+    result = hoicli("convert", saved(tmp_path / "dump.json", orjson.dumps(items)))
+    assert result.code == 1
+    assert "dump.json: [1]: " in result.err
+    assert result.err.endswith(" is no name of an image; give its file name, or its number\n")
+
+
+def test_an_image_named_by_a_number(hoicli: Hoicli, tmp_path: Path) -> None:
+    """The number is its id."""
+    items = orjson.loads(OF_CDN.read_bytes())
+    items[1]["filename"] = 7
+    assert parsed(hoicli("convert", saved(tmp_path / "dump.json", orjson.dumps(items))).out)[1]["image_id"] == "7"

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.support.project import GT, OTHER, PREDICTIONS, Hoicli, records, refusal, saved, written
+from tests.support.project import GT, OTHER, PREDICTIONS, Hoicli, parsed, records, refusal, saved, written
 
 Box = list[float]
 
@@ -66,6 +66,34 @@ def test_boxes_of_another_convention_are_asked_about(name: str, what: str, hoicl
     assert question.endswith(
         f" of the 12 boxes of best predictions meet an annotated box, {what}; hoicli validate --gt GT PREDS tells more"
     )
+
+
+def exchanged(folder: Path) -> Path:
+    """The predictions of the fixtures with the two boxes of each triplet exchanged, but not their labels."""
+    found = records(PREDICTIONS)
+    for record in found:
+        boxes, labels = record["boxes"], record["labels"]
+        pairs = [(hoi["subject"], hoi["object"]) for hoi in record["hois"]]
+        record["boxes"] = [boxes[row] for subject, object_ in pairs for row in (object_, subject)]
+        record["labels"] = [labels[row] for pair in pairs for row in pair]
+        for number, hoi in enumerate(record["hois"]):
+            hoi.update(subject=2 * number, object=2 * number + 1)
+        record.pop("scores", None)
+    return written(folder / "p.jsonl", found)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_exchanged_boxes_are_asked_about(name: str, hoicli: Hoicli, tmp_path: Path) -> None:
+    """Labels that come from the interaction fit, and every box is on an annotated one: only its role is wrong."""
+    path = exchanged(tmp_path)
+    streams = [PREDICTIONS, path] if name == "compare" else [path]
+    (question,) = questions(hoicli(*COMMANDS[name], "--gt", GT, *streams).err)
+    assert " of the 12 boxes of best predictions meet an annotated box of their role, 1" in question
+    assert " if subject and object are exchanged; hoicli validate --gt GT PREDS tells more" in question
+    (finding,) = [
+        row for row in parsed(hoicli("validate", "--gt", GT, path).out) if row["check"] == "boxes-off-ground-truth"
+    ]
+    assert " if subject and object are exchanged" in finding["example"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

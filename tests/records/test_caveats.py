@@ -151,7 +151,7 @@ def test_pairs_alone_serve_no_official_protocol(hoicli: Hoicli, pairs: Path, lab
     assert left_out == [
         "hoicli: left out: vcoco-agent, vcoco-s1, vcoco-s2: the ground truth has only pairs with an object; convert "
         "the official files (vcoco_test.json with COCO's instances), or name --protocol vcoco-pvic, which is of such "
-        "pairs"
+        "pairs (mAP only: no error types, no pair statistics)"
     ]
     table = hoicli("eval", "--dataset", "vcoco", "--format", "table", "--gt", pairs, labelled).out
     assert f"\n{CAVEATS['pairs_only'].words}\n" in table
@@ -174,7 +174,7 @@ def test_what_they_cannot_serve_is_named(hoicli: Hoicli, pairs: Path, tmp_path: 
     result = hoicli(*command, "--gt", pairs, "-o", output, VCOCO_PREDICTIONS)
     assert (result.code, result.out, result.err.count("\n")) == (1, "", 1)
     assert result.err.startswith(f"{pairs}: cannot serve vcoco-")
-    assert result.err.endswith(", or name --protocol vcoco-pvic, which is of such pairs\n")
+    assert result.err.endswith("which is of such pairs (mAP only: no error types, no pair statistics)\n")
     assert not output.exists()
 
 

@@ -372,7 +372,9 @@ def scaled(factor: float, unit: str | None, clean: float | None = None) -> list[
 def test_fractions_are_caught_or_multiplied() -> None:
     expected = mri(falling())
     for rows in (scaled(0.01, "%"), scaled(0.01, None), scaled(0.01, None, 40.0), scaled(1, None, 0.4)):
-        message = r"rows.jsonl:\d+: value: 0\.\d+ looks like a fraction of 1, and CRI needs percent"
+        message = (
+            r"rows.jsonl:\d+: value: 0\.\d+ looks like a fraction of 1, whatever .* needs percent; --unit percent "
+        )
         with pytest.raises(DataError, match=message):
             gather(rows)
     for rows, unit in ((scaled(1, "%"), None), (scaled(1, None), None), (scaled(0.01, "fraction"), None),
