@@ -28,13 +28,8 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 """The byte order marks of UTF-32, one of which begins with one of UTF-16's."""
 _OPENING = frozenset(b'{["<')
-"""The characters with which a text begins that may be UTF-16 or UTF-32 without a mark: JSON, XML."""
-_BY_ZEROS = {
-    b"\0\1\0\1": "utf-16-le",
-    b"\1\0\1\0": "utf-16-be",
-    b"\0\1\1\1": "utf-32",
-    b"\1\1\1\0": "utf-32",
-}
+"""The characters with which a text begins that may be UTF-16 without a mark: JSON, XML."""
+_BY_ZEROS = {b"\0\1\0\1": "utf-16-le", b"\1\0\1\0": "utf-16-be"}
 """The encoding of a text without a mark, by which of its first four bytes are zero (1)."""
 CHUNK = 1 << 16
 """Bytes that are read from a pipe at once."""
@@ -148,17 +143,15 @@ def open_input(path: str, name: str = "") -> Iterator[IO[bytes]]:
 
 
 def wide_encoding(head: bytes) -> str:
-    """Return the encoding of a text whose characters have two or four bytes, by its first four bytes: "utf-16" with a
-    byte order mark, "utf-16-le" or "utf-16-be" without one, "utf-32"; "" for any other file.
+    """Return the encoding of a text whose characters have two or four bytes, by its first four bytes: "utf-16" or
+    "utf-32" with a byte order mark, "utf-16-le" or "utf-16-be" without one; "" for any other file.
 
-    Without a mark, a text that begins with an ASCII character has zeros beside it (RFC 4627, section 3)."""
+    Without a mark, a text that begins with two ASCII characters has zeros beside them (RFC 4627, section 3)."""
     if head.startswith(_UTF_32):
         return "utf-32"
     if head.startswith(_UTF_16):
         return "utf-16"
-    if len(head) < 4 or not _OPENING.intersection(head):
-        return ""
-    return _BY_ZEROS.get(bytes(byte == 0 for byte in head), "")
+    return _BY_ZEROS.get(bytes(byte == 0 for byte in head), "") if _OPENING.intersection(head) else ""
 
 
 def _recode(raw: IO[bytes], name: str, encoding: str) -> Iterator[bytes]:

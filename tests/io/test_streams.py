@@ -161,7 +161,7 @@ def test_a_large_file_of_utf_16_is_not_divided(tmp_path: Path) -> None:
 def test_another_encoding_is_named(hoicli: Hoicli, tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     data = "{}".encode("utf-32-be")
-    for content in (codecs.BOM_UTF32_BE + data, gzip.compress(codecs.BOM_UTF32_BE + data), data):
+    for content in (codecs.BOM_UTF32_BE + data, gzip.compress(codecs.BOM_UTF32_BE + data)):
         path.write_bytes(content)
         for words in (["eval", "--gt", GT, path], ["convert", path], ["convert", "--image-list", path, PREDICTIONS]):
             result = hoicli(*words)
