@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from hoicli.records.kit import Floats, Ints, expand_runs, starts_of
+from hoicli.resampling.sparse import Sparse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from scipy.sparse import csr_array
 
     from hoicli.resampling.draws import Weights
     from hoicli.resampling.lists import ListColumns
@@ -122,11 +122,10 @@ class Times:
         """Return an integer type that holds every sum of up to `addends` weights."""
         return np.int16 if addends * self._largest_weight <= SMALL else np.int32
 
-    def sum_products(self, matrix: csr_array, addends: int) -> NDArray[Any]:
-        """Return [M, R] the product matrix @ weights. matrix: [M, N] as `small` returns it; addends: the largest sum of
-        a row of the matrix, which decides whether 16 bits hold the result."""
-        sums: NDArray[Any] = matrix @ (self._small_weights if self.type_of(addends) is np.int16 else self.weights)
-        return sums
+    def sum_products(self, matrix: Sparse, addends: int) -> NDArray[Any]:
+        """Return [M, R] the product of a matrix [M, N] and the weights. addends: the largest sum of a row of the
+        matrix, which decides whether 16 bits hold the result."""
+        return matrix.times(self._small_weights if self.type_of(addends) is np.int16 else self.weights)
 
 
 class Counts(NamedTuple):
@@ -145,7 +144,7 @@ class RowSums(NamedTuple):
     row, then the predictions of all further parts. largest: the most weights in one sum; rows_cut: the rows that have
     further parts; further_parts: where those of each such row begin, among all further parts."""
 
-    matrix: csr_array
+    matrix: Sparse
     largest: int
     rows_cut: Ints
     further_parts: Ints
@@ -168,7 +167,7 @@ def _row_sums(lists: ListColumns, first: Ints, begin: Ints, row_hits: Ints, row_
     # the rows of the matrix: true positives of each row, predictions of each row's first part, then of further parts
     sizes = np.append(row_hits, widths)
     images = lists.image[np.append(lists.hits[hit_number], prediction)]
-    matrix = _incidence_matrix(sizes, images, lists.images)
+    matrix = Sparse.from_ones(sizes, images, lists.images)
     further_parts = starts_of(further_counts)[:-1]
     return RowSums(matrix, largest=int(sizes.max(initial=0)), rows_cut=rows_cut, further_parts=further_parts)
 
@@ -337,19 +336,3 @@ def _hits_for_recall(grid: Sequence[float], annotated: Floats, dtype: np.dtype[A
 def _table_of_hits(grid: Sequence[float], unit: int, end: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return [levels above 0, end] the result of `_hits_for_recall` for each amount below `end` (for 0 as for 1)."""
     return _hits_for_recall(grid, np.maximum(np.arange(float(end)), 1) * unit, dtype)
-
-
-def small(matrix: csr_array) -> csr_array:
-    """Return a sparse matrix of whole numbers as 16-bit integers if they fit, else as 32-bit ones."""
-    return matrix.astype(np.int16 if matrix.max() <= SMALL else np.int32) if matrix.nnz else matrix
-
-
-def _incidence_matrix(counts: Ints, images: Ints, width: int) -> csr_array:
-    """Return a sparse matrix [M, width] with a 1 at (row, image) for each image of each row. counts: [M] how many
-    images each row has; images: those of the first row, then those of the next, ... An image that a row has twice gets
-    two entries of 1, which a product adds up: to join them first takes as long as some hundred products."""
-    from scipy.sparse import csr_array
-
-    index = np.int32 if len(images) < 1 << 31 else np.int64
-    ones = np.ones(len(images), dtype=np.int16)
-    return csr_array((ones, images.astype(index), starts_of(counts).astype(index)), shape=(len(counts), width))

@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from hoicli.records.kit import Bools, Floats, Ints, expand_runs, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, distinct, expand_runs, starts_of
 from hoicli.resampling.draws import Weights
 from hoicli.resampling.lists import ListColumns, Observed
-from hoicli.resampling.pieces import Piece, Times, small
-from hoicli.resampling.sums import sum_by_image
+from hoicli.resampling.pieces import Piece, Times
+from hoicli.resampling.sparse import Sparse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
 
 Sides: TypeAlias = "tuple[tuple[Floats, Ints], tuple[Floats, Ints]]"
 """For each of the two systems that swapping makes: ([C, R] AP, [C, R] ground truth)."""
@@ -60,8 +58,8 @@ class RankedLists(ListColumns):
     @property
     def truth_images(self) -> Ints:
         """Return [C] how many images have ground truth of each class."""
-        images: Ints = np.diff(self.truth.indptr).astype(np.int64)  # the entries of each row of the sparse matrix
-        return images
+        class_and_image = distinct(self.truth_class * self.images + self.truth_image)  # as one number
+        return np.bincount(class_and_image // self.images, minlength=self.classes)
 
     def images_of_truth(self, members: Ints) -> int:
         """Return how many images have ground truth of any of the classes `members`."""
@@ -221,10 +219,9 @@ class RankedLists(ListColumns):
         return np.bincount(self.truth_class, minlength=self.classes).astype(np.int32)[:, np.newaxis]
 
     @cached_property
-    def truth(self) -> csr_array:
+    def truth(self) -> Sparse:
         """Return a sparse matrix [C, N]: how much ground truth each class has in each image."""
-        ones, shape = np.ones_like(self.truth_class), (self.classes, self.images)
-        return small(sum_by_image(self.truth_class, self.truth_image, ones, shape))
+        return Sparse.from_pairs(self.truth_class, self.truth_image, (self.classes, self.images))
 
 
 @dataclass(frozen=True)
@@ -312,17 +309,13 @@ class Prepared:
         self.pieces = [Piece(lists[0], piece_classes) for piece_classes in classes_of_pieces]
         # of each of the lists: [C, N] its ground truth by class and image, and [C, 1] by class
         self._truths = [(each.truth, each.annotated) for each in lists]
+        self._truth_images = [each.truth_images for each in lists]
 
     @cached_property
     def observed(self) -> list[Observed]:
         """Return the AP on the test set itself, for each of the lists."""
-        images = self._truths[0][0].shape[1]
-        results = self.ap(Times(np.ones((images, 1), dtype=np.int32)))
-        return [
-            # indptr of a sparse matrix [C, N]: its steps are how many images have ground truth of each class
-            Observed(ap[:, 0], np.diff(truth.indptr))
-            for (ap, _), (truth, _) in zip(results, self._truths, strict=True)
-        ]
+        results = self.ap(Times(np.ones((self._truths[0][0].width, 1), dtype=np.int32)))
+        return [Observed(ap[:, 0], images) for (ap, _), images in zip(results, self._truth_images, strict=True)]
 
     def positives(self, times: Times) -> list[Ints]:
         """Return [C, R] how much ground truth each class has in each round, for each of the lists."""
