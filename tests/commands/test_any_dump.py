@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -12,20 +11,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from hoicli.io import streams
-from tests.support.project import (
-    EIGHT,
-    FIXTURES,
-    FOREIGN,
-    GT,
-    OTHER,
-    PREDICTIONS,
-    Hoicli,
-    MonkeyPatch,
-    Result,
-    refusal,
-    saved,
-)
+from tests.support.kernel import share_out
+from tests.support.project import EIGHT, FIXTURES, FOREIGN, GT, OTHER, PREDICTIONS, Hoicli, Result, refusal, saved
 
 DUMPS = (
     *("cdn.json", "results.json", "predictions_ppdm.json", "inpcc.json", "preds.pkl", "preds_wo_nointer.pkl"),
@@ -128,7 +115,9 @@ def test_lines_and_a_dump_are_one_stream(hoicli: Hoicli, tmp_path: Path) -> None
     same(hoicli("eval", "--gt", GT, *paths), hoicli("eval", "--gt", GT, foreign("cdn.json")))
 
 
-def test_a_large_dump_is_shared(hoicli: Hoicli, converted: Convert, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+def test_a_large_dump_is_shared(
+    hoicli: Hoicli, converted: Convert, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     content, truth = json.loads((FOREIGN / "cdn.json").read_text()), GT.read_bytes().splitlines()
     images = [orjson.loads(line) for line in truth]
     name_of = {record["image_id"]: record for record in images}
@@ -145,13 +134,12 @@ def test_a_large_dump_is_shared(hoicli: Hoicli, converted: Convert, tmp_path: Pa
     gt.write_bytes(b"\n".join(annotated))
     records = converted(dump)
     alone = [hoicli(command, "--gt", gt, records) for command in ("eval", "diagnose")]
-    monkeypatch.setattr(streams, "BYTES_PER_PROCESS", 10_000)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(3))
+    share_out(monkeypatch, 10_000)
     for command, expected in zip(("eval", "diagnose"), alone, strict=True):
         same(hoicli(command, "--gt", gt, dump), expected)
 
 
-def test_the_limit_of_a_line_is_not_of_a_dump(hoicli: Hoicli, monkeypatch: MonkeyPatch) -> None:
+def test_the_limit_of_a_line_is_not_of_a_dump(hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch) -> None:
     dump, expected = foreign("cdn.json"), hoicli("eval", "--gt", GT, PREDICTIONS).out
     longest = max(map(len, PREDICTIONS.read_bytes().splitlines())) + 100
     assert Path(dump).stat().st_size > longest

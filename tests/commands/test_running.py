@@ -20,6 +20,8 @@ from hoicli.cli import COMMANDS
 from hoicli.commands.doctor import schema_text
 from hoicli.io.opened_files import MARK
 from hoicli.records.result_rows import ROW_KEYS
+from tests.diagnosis.test_person_first import PAIR as OF_VCOCO
+from tests.support.kernel import share_out
 from tests.support.project import GT, OTHER, PAIR, PATIENCE, PREDICTIONS, Hoicli, parsed, refusal, saved, without_gt
 
 
@@ -33,30 +35,19 @@ def test_the_signature_tells_settings_apart(hoicli: Hoicli) -> None:
     assert changed == f"protocol:hico|data:hico|{options}|version:{__version__}"
 
 
+@pytest.mark.parametrize("words", [
+    ("eval", "--per-class"), ("diagnose", "--per-class"), ("recall",),
+    ("pairstats", "--nms-sweep", "0.5", "--verb-score", "triplet"),
+], ids=lambda words: words[0])  # fmt: skip
 def test_a_large_file_in_shares_gives_the_same_bytes(
-    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hoicli: Hoicli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    expected, forks = hoicli("eval", "--per-class", *PAIR).out, Mock(wraps=os.fork)
-    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", 256)
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
-    monkeypatch.setattr("os.fork", forks)
     marked = saved(tmp_path / "marked.jsonl", MARK + PREDICTIONS.read_bytes())
-    assert hoicli("eval", "--per-class", "--gt", GT, marked).out == expected
+    alone, forks = hoicli(*words, "--gt", GT, PREDICTIONS), Mock(wraps=os.fork)
+    share_out(monkeypatch)
+    monkeypatch.setattr("os.fork", forks)
+    assert hoicli(*words, "--gt", GT, marked) == alone
     assert forks.call_count == 4
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("diagnose", "--per-class"), ("pairstats", "--nms-sweep", "0.5", "--verb-score", "triplet"), ("recall",)],
-    ids=lambda words: words[0],
-)
-def test_what_processes_gather_is_merged(
-    hoicli: Hoicli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
-    alone = hoicli(*words, *PAIR)
-    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", 256)
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
-    assert hoicli(*words, *PAIR) == alone
 
 
 @pytest.mark.long
@@ -84,19 +75,28 @@ def test_processes_that_take_turns_match_as_one_does(
     assert [code for code, _, _ in alone] == [0, 1, 0, 1, 1]
     assert f"{broken}:300: hois[0].score" in alone[1][2]
     assert len(alone[1][1].splitlines()) == 2 * 256 + 1  # the last says that it stopped
-    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", 256)
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
+    share_out(monkeypatch)
     assert results() == alone
     monkeypatch.setattr("pickle.dump", lambda *_, **__: os._exit(1))  # by which a fork sends a result
     assert results()[:2] == alone[:2]
 
 
-@pytest.mark.parametrize("options", [(), ("--nms", "0.7", "--top-k", "4")])
-def test_match_then_eval_gives_the_rows_of_eval(hoicli: Hoicli, tmp_path: Path, options: tuple[str, ...]) -> None:
-    expected = hoicli("eval", "--per-class", *options, *PAIR).out
+@pytest.mark.parametrize(("command", "options", "matched", "files"), [
+    ("eval", "", "", PAIR),
+    ("eval", "--nms 0.7 --top-k 4", "", PAIR),
+    ("curves", "", "--protocol hico", PAIR),
+    ("diagnose", "", "--protocol all", PAIR),
+    ("diagnose", "", "", OF_VCOCO),
+])  # fmt: skip
+def test_matches_give_what_the_predictions_give(
+    hoicli: Hoicli, tmp_path: Path, command: str, options: str, matched: str, files: tuple[object, ...]
+) -> None:
+    """Alone, and with the ground truth once more."""
     matches = tmp_path / "matches.jsonl.gz"
-    assert hoicli("match", *options, "-o", matches, *PAIR).code == 0
-    assert hoicli("eval", "--per-class", matches).out == expected
+    assert hoicli("match", *options.split(), *matched.split(), "-o", matches, *files).code == 0
+    expected = hoicli(command, "--per-class", *options.split(), *files).out
+    assert hoicli(command, "--per-class", matches).out == expected != ""
+    assert hoicli(command, "--per-class", "--gt", files[-2], matches).out == expected
 
 
 def test_a_file_appears_whole_or_not_at_all(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -452,14 +452,6 @@ def test_the_rows(hoicli: Hoicli) -> None:
     assert (base["n"], base["value"]) == (len(of_classes), pytest.approx(mean))
 
 
-def test_match_then_diagnose(hoicli: Hoicli, tmp_path: Path) -> None:
-    matched = tmp_path / "matches.jsonl"
-    assert hoicli("match", "-o", matched, *PAIR).code == 0
-    expected = hoicli("diagnose", "--per-class", *PAIR).out
-    assert hoicli("diagnose", "--per-class", matched).out == expected
-    assert hoicli("diagnose", "--per-class", "--gt", PAIR[3], matched).out == expected
-
-
 @pytest.mark.parametrize("key", ["person", "object"])
 @pytest.mark.parametrize("value", [-1, 10**9, True, "x"])
 def test_broken_match_records(key: str, value: Any, hoicli: Hoicli, tmp_path: Path) -> None:

@@ -13,22 +13,39 @@ import contextlib
 import copy
 import io
 import json
+import os
 import pickle
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import pytest
 
 from tests.bench.released import module_of
 from tests.drop_in import worlds
 from tests.support.project import dumped
 
 NUMBERS = Path(__file__).with_name("released.json")
+PEERS = os.environ.get("HOICLI_PEERS", "")
+Test = TypeVar("Test", bound=Callable[..., None])
 NO_OPENCV = ("import os, cv2, json", "import os, json")
+
+
+def runs_released_code(test: Test) -> Test:
+    """Mark a test that runs code of the folder HOICLI_PEERS: it takes long, and what that code warns of is not ours."""
+    for mark in (
+        pytest.mark.long,
+        pytest.mark.filterwarnings("ignore::RuntimeWarning"),  # of means of nothing
+        pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of files left open
+        pytest.mark.filterwarnings("ignore::hoicli.errors.HoicliWarning"),  # in a few worlds most boxes fit nothing
+        pytest.mark.skipif(not PEERS, reason="needs clones of released code: HOICLI_PEERS=FOLDER"),
+    ):
+        test = mark(test)
+    return test
 
 
 class Tensor(np.ndarray[Any, Any]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,11 @@ import pytest
 
 import hoicli
 from tests.drop_in import pocket
+from tests.drop_in.released import PEERS, runs_released_code
 from tests.support.project import dumped
 
 STORED = json.loads(pocket.NUMBERS.read_text())
 NAMES = {key: value for key, value in STORED.items() if key != "ap"}
-PEERS = os.environ.get("HOICLI_PEERS", "")
 
 Records = list[dict[str, Any]]
 
@@ -72,8 +71,7 @@ def test_only_pairs_count(tmp_path: Path) -> None:
     assert rows[0]["value"] == pytest.approx(100 * np.mean(STORED["ap"][0]), abs=1e-9)
 
 
-@pytest.mark.long
-@pytest.mark.skipif(not PEERS, reason="needs clones of released evaluators: HOICLI_PEERS=FOLDER")
+@runs_released_code
 def test_the_released_code_on_fifty_worlds(tmp_path: Path) -> None:
     for seed in range(100, 150):
         content, outputs = pocket.world(seed)
@@ -82,8 +80,7 @@ def test_the_released_code_on_fifty_worlds(tmp_path: Path) -> None:
         assert our_ap(NAMES | content, predictions, tmp_path) == pytest.approx(theirs, abs=1e-9), seed
 
 
-@pytest.mark.long
-@pytest.mark.skipif(not PEERS, reason="needs clones of released evaluators: HOICLI_PEERS=FOLDER")
+@runs_released_code
 def test_the_released_code_on_v_coco_s_test_set(tmp_path: Path) -> None:
     content = json.loads(Path(PEERS, "vcoco/instances_vcoco_test.json").read_text())
     outputs = pocket.network(content["annotations"], np.random.default_rng(0), range(pocket.ACTIONS))

@@ -4,17 +4,23 @@ wrote, and what it printed of them, through the command and with its own options
 from __future__ import annotations
 
 import json
-import os
+import pickle
 import re
 import tarfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+import hoicli
 from hoicli.compat import cdn, gen_vlkt, inpcc, qahoi, qpic, sov_stg
-from tests.drop_in import released, worlds
+from hoicli.vocabulary.datasets import load
+from tests.bench import released as bench
+from tests.bench import vcoco as official
+from tests.drop_in import released, released_networks, worlds
+from tests.drop_in.released import PEERS, runs_released_code
 from tests.support.project import Hoicli, dumped, parsed, records_of
 
 OURS = SimpleNamespace(
@@ -22,8 +28,6 @@ OURS = SimpleNamespace(
     inpcc=inpcc, inpcc_swig=inpcc, qahoi=qahoi, sov_stg=sov_stg,
 )  # fmt: skip
 NUMBERS = json.loads(released.NUMBERS.read_text())
-PEERS = os.environ.get("HOICLI_PEERS", "")
-
 
 NUMBER = re.compile(r"\d+\.\d+|nan")
 
@@ -43,17 +47,70 @@ def test_what_the_released_class_returned_and_printed(case: str, seed: int, tmp_
     same(released.CASES[case](OURS, seed, str(tmp_path)), NUMBERS[case][seed])
 
 
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore:Mean of empty slice:RuntimeWarning")  # theirs
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # and files left open
-@pytest.mark.filterwarnings("ignore::hoicli.errors.HoicliWarning")  # in a few worlds most boxes fit nothing
-@pytest.mark.skipif(not PEERS, reason="needs clones of released evaluators: HOICLI_PEERS=FOLDER")
+@runs_released_code
 @pytest.mark.parametrize("case", released.CASES)
 def test_the_released_class_on_a_hundred_worlds(case: str, tmp_path: Path) -> None:
     theirs = released.released_classes(PEERS)
     for seed in range(100, 200):
         run_case = released.CASES[case]
         same(run_case(OURS, seed, str(tmp_path)), run_case(theirs, seed, str(tmp_path)))
+
+
+OUTPUTS = json.loads(released_networks.NUMBERS.read_text())
+
+
+def same_numbers(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """Equal numbers, to nine digits; boxes and scores of UPT's caches exactly."""
+    assert ours.keys() == theirs.keys()
+    if isinstance(next(iter(theirs.values())), list):
+        assert {key: sorted(rows) for key, rows in ours.items()} == {key: sorted(rows) for key, rows in theirs.items()}
+    else:
+        assert ours == pytest.approx(theirs, abs=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("case", released_networks.CASES)
+def test_triplets_are_what_released_code_made_of_the_outputs(case: str, seed: int) -> None:
+    """`hoicli.triplets` beside released post-processing, evaluators and caches."""
+    same_numbers(released_networks.CASES[case](None, seed), OUTPUTS[case][seed])
+
+
+@runs_released_code
+@pytest.mark.parametrize("case", released_networks.CASES)
+def test_released_code_on_the_outputs_of_thirty_worlds(case: str) -> None:
+    code, run_case = released_networks.released_code(PEERS), released_networks.CASES[case]
+    for seed in range(100, 130):
+        same_numbers(run_case(None, seed), run_case(code, seed))
+
+
+@runs_released_code
+@pytest.mark.parametrize("seed", range(112))
+def test_v_coco_s_vsrl_eval(seed: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Agents are computed in single precision there."""
+    official.make_dump(tmp_path, 80, seed)  # as many as give every action some truth
+    vsrl, instances, ids, cache = (str(tmp_path / name) for name in official.FILES)
+    people, rng = pickle.loads(Path(cache).read_bytes()), np.random.default_rng(seed)
+    for person in people:  # what it does not say would have a score of 0, like others
+        for verb, roles in load("vcoco").roles_of.items():
+            person.setdefault(f"{verb}_agent", rng.random() / 100)
+            for role in roles:
+                person.setdefault(f"{verb}_{role}", [*person["person_box"], rng.random() / 100])
+    Path(cache).write_bytes(pickle.dumps(people))
+    truth, found = list(hoicli.convert([vsrl, instances, ids])), list(hoicli.convert(cache, dataset="vcoco"))
+    capfd.readouterr()
+    bench.vcoco(PEERS, vsrl, instances, ids, cache)
+    sections = capfd.readouterr().out.split("---------Reporting ")[1:]
+    rows = hoicli.evaluate(truth, found, dataset="vcoco", per_class=True).rows
+    for section, protocol in zip(sections, ("vcoco-agent", "vcoco-s1", "vcoco-s2"), strict=True):
+        theirs = {name: float(value) for name, value in re.findall(r"(\S+): AP = (\S+)", section)}
+        ours = {
+            "-".join(part for part in (row["verb"], row.get("role")) if part): row["value"] or 0
+            for row in rows
+            if (row["metric"], row["protocol"]) == ("AP", protocol)
+        }
+        assert ours.keys() <= theirs.keys()
+        for name, value in ours.items():
+            assert value == pytest.approx(np.nan_to_num(theirs[name]), abs=1e-4), (protocol, name)
 
 
 def test_rows_of_inp_cc_are_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

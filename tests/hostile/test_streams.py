@@ -15,6 +15,7 @@ import pytest
 
 from hoicli.io.streams import Stream
 from hoicli.records.columns import BATCH
+from tests.support.kernel import share_out
 from tests.support.project import FIXTURES, Hoicli, refusal, saved
 
 COUNT = 1000
@@ -92,8 +93,7 @@ def truth(tmp_path: Path) -> Path:
 @pytest.fixture
 def shared_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
     """Files are read by three processes; the numbers of the lines with which the second and the third begin."""
-    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", 1 << 15)
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
+    share_out(monkeypatch, 1 << 15)
     whole = saved(tmp_path / "whole.jsonl", b"".join(good(COUNT)[1]))
     cuts = cuts_of(good(COUNT)[1], whole)
     assert len(cuts) == 2

@@ -38,24 +38,6 @@ def test_killed_at_its_steps_and_out_of_room(tmp_path: Path) -> None:
     assert count == {"writers": writers, "kills": writers, "terms": writers, "disks": writers}
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("words", [("match", "--gt", GT), ("mask",), ("prompts",), ("convert",)], ids=str)
-def test_killed_with_half_of_its_input(words: tuple[Any, ...], tmp_path: Path) -> None:
-    """Held in the middle by a pipe that goes on giving nothing: what is written so far never has the name."""
-    target = saved(tmp_path / "out.jsonl", "old\n")
-    lines = PREDICTIONS.read_bytes().splitlines(keepends=True)
-    command = [*PYTHON, *map(str, words), "-", "-o", str(target)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT) as process:
-        assert process.stdin is not None
-        process.stdin.write(b"".join(lines[:4]))
-        process.stdin.flush()
-        while not list(tmp_path.glob(".out.jsonl.*.part")) and process.poll() is None:
-            threading.Event().wait(0.01)
-        process.kill()
-    assert target.read_text() == "old\n"
-    assert len(list(tmp_path.iterdir())) == 2
-
-
 def shell(script: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(["sh", "-c", script, "sh", *PYTHON], capture_output=True, cwd=ROOT, timeout=PATIENCE, **more)
 

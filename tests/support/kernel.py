@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import orjson
+import pytest
 
 from hoicli.evaluation.evaluating import match_batches
 from hoicli.evaluation.filters import Filters
@@ -89,3 +90,9 @@ def arrays(record: Record, *, scored: bool = True) -> dict[str, Any]:
     if any("role" in hoi for hoi in hois):
         given["role"] = [hoi.get("role") for hoi in hois]
     return given | ({"score": np.array([hoi["score"] for hoi in hois])} if scored else {})
+
+
+def share_out(monkeypatch: pytest.MonkeyPatch, size: int = 256) -> None:
+    """From now on, files are read by as many as three processes, one for each `size` bytes."""
+    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", size)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})

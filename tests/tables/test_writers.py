@@ -6,12 +6,14 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hoicli.tables.arrangement import arrange_by_layout, tables_of
 from hoicli.tables.cells import ABOVE, HEAD, Showing, TextTable
 from hoicli.tables.layouts import LAYOUTS, layout_of
+from hoicli.tables.notations import render
 from hoicli.tables.notes import join_notes
 from hoicli.tables.published import SETS, published_rows
 from hoicli.tables.writers import WRITERS, write_table
@@ -160,3 +162,38 @@ def test_latex_compiles_as_pasted(tmp_path: Path) -> None:
 def test_every_layout_is_asked_for_by_the_rows_that_it_takes() -> None:
     chosen = {layout.name for name in SETS if (layout := layout_of(list(published_rows(name))))}
     assert chosen == set(LAYOUTS)
+
+
+ROWS: list[dict[str, Any]] = [
+    {"metric": "mean_max_recall", "subset": subset, "value": value, "protocol": "hico-ko", "signature": signature}
+    for signature in ("protocol:hico-ko|labels:derived",)
+    for subset, value in (("full", 12.345), ("a_b%&", 6.0))
+]
+DERIVED = "image-level labels derived from the annotated pairs: not the official Known Object setting"
+SETTINGS = "settings: labels:derived"
+
+
+@pytest.mark.parametrize(("notation", "text"), [
+    ("table",
+     f"          mean_max_recall\nprotocol      full  a_b%&\nhico-ko      12.35   6.00\n{DERIVED}\n{SETTINGS}\n"),
+    ("md",
+     "| protocol | mean_max_recall full | mean_max_recall a_b%&amp; |\n| --- | ---: | ---: |\n"
+     f"| hico-ko | 12.35 | 6.00 |\n\n{DERIVED}\n\n{SETTINGS}\n"),
+    ("latex",
+     "\\begin{tabular}{lrr}\n\\toprule\n"
+     " & \\multicolumn{2}{c}{mean max recall} \\\\\n\\cmidrule(lr){2-3}\n"
+     "protocol & full & a\\_b\\%\\& \\\\\n"
+     "\\midrule\nhico-ko & 12.35 & 6.00 \\\\\n\\bottomrule\n\\end{tabular}\n"
+     f"\\par{{\\footnotesize {DERIVED}}}\n% {SETTINGS}\n"),
+    ("csv",
+     "metric,subset,value,protocol,signature,note\n"
+     f"mean_max_recall,full,12.345,hico-ko,protocol:hico-ko|labels:derived,{DERIVED}\n"
+     f"mean_max_recall,a_b%&,6.0,hico-ko,protocol:hico-ko|labels:derived,{DERIVED}\n"),
+])  # fmt: skip
+def test_rows_in_every_notation(notation: str, text: str) -> None:
+    assert render(ROWS, notation).decode() == text
+    assert render([], notation) == b""
+
+
+def test_rows_without_a_metric() -> None:
+    assert render([{"label": "a", "pos": "v"}, {"label": "bc"}], "table") == b"label  pos\na      v\nbc\n"

@@ -19,7 +19,7 @@ from hoicli.records.boxes import iou
 from hoicli.validation.candidates import Rules
 from hoicli.validation.ground_truth_audit import KINDS, Audit
 from tests.support.audit_found import COMMON, found, world
-from tests.support.kernel import Given, ground_truth, lines
+from tests.support.kernel import Given, ground_truth, lines, share_out
 from tests.support.project import GT, PREDICTIONS, Data, Hoicli, Record, refusal
 from tests.support.strategies import datasets
 
@@ -223,8 +223,7 @@ def test_the_command_in_shares_of_the_file(hoicli: Hoicli, tmp_path: Path, monke
         "contradicted", "missing_label", "missing_label",
     ]  # fmt: skip
     assert hoicli(*words, "--votes", "2").err == "hoicli: --votes 1 finds 2 missing_label (now 1)\n"
-    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", 4096)
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
+    share_out(monkeypatch, 4096)
     assert hoicli(*words) == whole
 
 

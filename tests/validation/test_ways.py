@@ -19,6 +19,7 @@ from hoicli.validation import truth_evidence
 from hoicli.validation.findings import CHECKS
 from hoicli.validation.stream import Checking, validate_images
 from hoicli.vocabulary.datasets import load
+from tests.support.kernel import share_out
 from tests.support.project import FIXTURES, GT, PREDICTIONS, MonkeyPatch, Record, parsed
 from tests.support.strategies import parts_of
 
@@ -158,8 +159,7 @@ def test_every_fault_is_found_as_line_by_line(monkeypatch: MonkeyPatch, batch: i
 @pytest.mark.long
 def test_a_file_that_forks_share_is_found_to_have_the_same_faults(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("hoicli.io.streams.BYTES_PER_PROCESS", 256)
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
+    share_out(monkeypatch)
     merged: set[bool] = set()
 
     def noted(*arguments: Any, **options: Any) -> list[Checking]:

@@ -12,7 +12,8 @@ import pytest
 
 from hoicli.converters.vlm.frames import resized_by_qwen
 from hoicli.vocabulary.datasets import load
-from tests.support.project import EIGHT, Hoicli, parsed, records_of, refusal, saved, triplets_of
+from tests.support.project import EIGHT, Hoicli, parsed, records_of, refusal, saved, triplets_of, written
+from tests.support.questions import batch_result
 
 GT = EIGHT / "gt.jsonl"
 
@@ -202,3 +203,28 @@ def test_an_image_is_asked_about_once(hoicli: Hoicli, tmp_path: Path) -> None:
     done = hoicli("prompts", path)
     assert (done.code, len(done.out.splitlines())) == (1, 1)
     assert f"image 'HICO_test2015_00000001' is at {path}:1 already; keep one line an image" in done.err
+
+
+ANSWER: dict[str, Any] = {"person_box": [100, 200, 300, 400], "object_box": [250, 300, 500, 450]}
+ANSWER |= {"object": "bicycle", "verbs": ["ride"]}
+
+
+@pytest.mark.parametrize("first", ["answered", "failed"])
+def test_results_of_openais_batches_find_their_images(hoicli: Hoicli, tmp_path: Path, first: str) -> None:
+    """And what has no answer is counted."""
+    sizes = tmp_path / "gt.jsonl"
+    record = {"image_id": "b", "file_name": "b.png", "width": 1000, "height": 500}
+    record |= {"boxes": [], "labels": [], "hois": []}
+    written(sizes, [record])
+    error = {"code": "batch_expired", "message": "This request could not be executed in time."}
+    failed = {"id": "r", "custom_id": "a", "response": None, "error": error}
+    slow = {"custom_id": "c", "response": {"status_code": 429, "body": {"error": {"message": "slow"}}}}
+    lines = [batch_result("b", json.dumps({"interactions": [ANSWER]})), failed, slow]
+    path = written(tmp_path / "results.jsonl", lines if first == "answered" else lines[::-1])
+    read = hoicli("convert", "--coords", "1000", "--image-list", sizes, path)
+    assert read.code == 0, read.err
+    found = json.loads(read.out)
+    assert (found["image_id"], found["hois"]) == ("b", [{"subject": 0, "object": 1, "verb": "ride"}])
+    assert found["boxes"] == [[100, 100, 300, 200], [250, 150, 500, 225]]
+    assert "a batch result without an answer (This request could not be executed in time.): 1" in read.err
+    assert "a batch result without an answer (HTTP 429 slow): 1" in read.err
