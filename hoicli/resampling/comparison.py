@@ -128,7 +128,7 @@ def count_differences(before: Ints, after: Ints, resampling: Resampling) -> list
     """Return the difference between two models in each of M counts, such as numbers of errors of M types. before,
     after: [M, N] each model's counts in each of N images. The count of a resample is the sum over its images."""
     counts, images = before.shape
-    matrix = Sparse.from_dense(after - before)
+    matrix = Sparse.drop_zeros(after - before)
     resamples, swaps = [np.zeros((counts, 0))], [np.zeros((counts, 0))]
     for block in blocks(resampling):
         resamples.append(matrix.times(block.resamples(images).astype(np.int64)).astype(np.float64))

@@ -167,7 +167,7 @@ def _row_sums(lists: ListColumns, first: Ints, begin: Ints, row_hits: Ints, row_
     # the rows of the matrix: true positives of each row, predictions of each row's first part, then of further parts
     sizes = np.append(row_hits, widths)
     images = lists.image[np.append(lists.hits[hit_number], prediction)]
-    matrix = Sparse.from_ones(sizes, images, lists.images)
+    matrix = Sparse.make_ones(sizes, images, lists.images)
     further_parts = starts_of(further_counts)[:-1]
     return RowSums(matrix, largest=int(sizes.max(initial=0)), rows_cut=rows_cut, further_parts=further_parts)
 

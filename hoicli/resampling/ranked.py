@@ -221,7 +221,7 @@ class RankedLists(ListColumns):
     @cached_property
     def truth(self) -> Sparse:
         """Return a sparse matrix [C, N]: how much ground truth each class has in each image."""
-        return Sparse.from_pairs(self.truth_class, self.truth_image, (self.classes, self.images))
+        return Sparse.count_pairs(self.truth_class, self.truth_image, (self.classes, self.images))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Sparse(NamedTuple):
     width: int
 
     @classmethod
-    def from_ones(cls, counts: Ints, columns: Ints, width: int) -> Sparse:
+    def make_ones(cls, counts: Ints, columns: Ints, width: int) -> Sparse:
         """Return a matrix with a 1 in each of some columns. counts: [M] how many ones each row has; columns: those of
         the first row, then those of the next, ..."""
         index = np.int32 if len(columns) < 1 << 31 else np.int64
@@ -42,13 +42,13 @@ class Sparse(NamedTuple):
         return cls(starts_of(counts).astype(index), columns.astype(index), ones, width)
 
     @classmethod
-    def from_pairs(cls, row: Ints, column: Ints, shape: tuple[int, int]) -> Sparse:
+    def count_pairs(cls, row: Ints, column: Ints, shape: tuple[int, int]) -> Sparse:
         """Return a matrix of a shape that counts how often each pair (row, column) occurs."""
         order = np.argsort(row, kind="stable")
-        return cls.from_ones(np.bincount(row, minlength=shape[0]), column[order], shape[1])
+        return cls.make_ones(np.bincount(row, minlength=shape[0]), column[order], shape[1])
 
     @classmethod
-    def from_dense(cls, matrix: Ints) -> Sparse:
+    def drop_zeros(cls, matrix: Ints) -> Sparse:
         """Return a matrix [M, N] without its zeros."""
         is_used: Bools = matrix != 0
         row, column = np.nonzero(is_used)

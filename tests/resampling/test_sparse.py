@@ -22,7 +22,7 @@ def test_scipys_routine_is_found() -> None:
     assert sparse._multiply() is not sparse._multiply_by_scipy
     code = (
         "import sys; import numpy as np; from hoicli.resampling.sparse import Sparse;"
-        "product = Sparse.from_dense(np.array([[2, 0], [-1, 3]])).times(np.array([[1], [10]]));"
+        "product = Sparse.drop_zeros(np.array([[2, 0], [-1, 3]])).times(np.array([[1], [10]]));"
         "print(product.tolist(), 'scipy' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -40,11 +40,12 @@ def test_products_are_scipys(
     dense = rng.integers(-2, 3, (5, 40)) * (rng.random((5, 40)) < 0.3)
     row, column = rng.integers(0, 5, 200), rng.integers(0, 40, 200)
     pairs = csr_array((np.ones(200, dtype=dtype), (row, column)), shape=(6, 40))  # the last row has none
+    no_entries = np.zeros(0, dtype=np.int64)
     for matrix, expected in (
-        (Sparse.from_dense(dense), csr_array(dense.astype(dtype))),
-        (Sparse.from_pairs(row, column, (6, 40)), pairs),
+        (Sparse.drop_zeros(dense), csr_array(dense.astype(dtype))),
+        (Sparse.count_pairs(row, column, (6, 40)), pairs),
         (
-            Sparse.from_ones(np.zeros(2, dtype=np.int64), np.zeros(0, dtype=np.int64), 40),
+            Sparse.make_ones(np.zeros(2, dtype=np.int64), no_entries, 40),
             csr_array((2, 40), dtype=dtype),
         ),
     ):
