@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
+from hoicli.io import process
+
 KEPT = 1 << 28
 """Bytes of freed memory that a process keeps for the next array."""
 LARGEST_KEPT = 1 << 25
@@ -31,7 +33,10 @@ def keep_memory() -> None:
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Turn off garbage collection during the block: reading files creates millions of objects without cycles."""
+    """Turn off garbage collection during the block, which reads files: that creates millions of objects without cycles.
+    In hoicli's own process, the memory of one batch of lines is kept for the next."""
+    if process.alone:
+        keep_memory()
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -15,9 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import orjson
 
-from hoicli.io import process
 from hoicli.io.forks import work_in_turns
-from hoicli.io.memory import keep_memory
 from hoicli.io.opened_files import repeated_key
 from hoicli.io.streams import Line, Stream
 from hoicli.records.fingerprint import Hashes, ImageHasher
@@ -57,8 +55,6 @@ def read_columns(
     Raises `DataError` for the first bad record, or counts it in `policy` and goes on, and raises at the end if all were
     bad."""
     skipped_before, any_left = policy.skipped, False
-    if process.alone:
-        keep_memory()  # of one batch for the next
 
     def reread() -> Iterator[list[Line]]:
         """Yield all batches from the beginning, in another process."""

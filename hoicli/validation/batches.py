@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, count
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -229,8 +229,11 @@ class _RecordDetails:
         self.sizes.append(size)
         if not self._sound:
             _check_other_fields(record, size, self._vocabulary_with_roles, scored=self._scored)
-        pairs = chain.from_iterable(record.get(key) or () for key in self._image_label_keys)
-        self.unknown.append(sum(object_ not in self._object_ids for _, object_ in pairs))
+        unknown = 0
+        for key in self._image_label_keys:
+            for _, object_ in record.get(key) or ():
+                unknown += object_ not in self._object_ids
+        self.unknown.append(unknown)
 
 
 def _numbered_roles(raw: RawImages) -> tuple[Ints, list[str | None]]:

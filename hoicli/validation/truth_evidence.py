@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hoicli.evaluation.pairing import iterate_pairs
-from hoicli.records.kit import Bools, Floats, Ints, distinct, find, run_starts, starts_of
+from hoicli.records.kit import Bools, Floats, Ints, distinct, find, starts_of
 from hoicli.validation.batches import Checked, Facts, TripletClass
 from hoicli.vocabulary.labels import Vocabulary
 
@@ -111,7 +111,9 @@ def ordered_pairs(image: Ints, score: Floats, is_right: Bools) -> tuple[int, int
     order = np.lexsort((score, image))
     image, score, is_right = image[order], score[order], is_right[order]
     # Items before each one, and those of equal score as one half, both doubled (a sum of ranks, as Mann and Whitney).
-    starts = np.union1d(run_starts(image), run_starts(score))
+    begins = np.ones(len(image), dtype=bool)  # whether an item is the first of its score in its image
+    begins[1:] = (image[1:] != image[:-1]) | (score[1:] != score[:-1])
+    starts = np.flatnonzero(begins)
     ends = np.append(starts[1:], len(image))
     images = int(image.max(initial=-1)) + 1
     first = starts_of(np.bincount(image, minlength=images))[image]
