@@ -31,11 +31,12 @@ HALF = 0.5
 """The IoU from which a box meets another, and the share of boxes that a reading must make meet."""
 MUCH_BETTER = 1.5
 """Ours: a reading is reported if it makes this many times as many boxes meet."""
-OVERSHOOT, PARTS = 2, ", and none of their numbers is above 2: parts of the image's sides (0-1)?"
-"""Largest number in boxes that are fractions (0-1) but may leave the image; and the message if the images' sizes are
-unknown."""
+OVERSHOOT = 2
+"""The largest number in boxes that are fractions (0-1) but may leave the image."""
+PARTS = ", and none of their numbers is above 2: parts of the image's sides (0-1)?"
+"""The end of the message about boxes that may all be fractions, if the images' sizes are unknown."""
 IN_PARTS = "have no number above 2: parts of the image's sides (0-1)?"
-"""The same of some boxes among others."""
+"""The end of the message if only some boxes may be."""
 NEXT_TO_NOTHING = 0.1
 """Ours: if fewer boxes meet, that is a finding even if no reading helps; fewer boxes or images than this share show
 nothing."""
@@ -63,12 +64,12 @@ def _corners_from_centre(box: Columns) -> Columns:
     return [x - width / 2, y - height / 2, x + width / 2, y + height / 2]
 
 
-def _y_first(box: Columns) -> Columns:
+def _exchange_axes(box: Columns) -> Columns:
     """Return boxes [4, N] with x and y exchanged: [y1, x1, y2, x2] becomes [x1, y1, x2, y2]."""
     return [box[1], box[0], box[3], box[2]]
 
 
-def _short_side(side: int, longest: float = float("inf")) -> Reading:
+def _reading_of_short_side(side: int, longest: float = float("inf")) -> Reading:
     """Return the reading of boxes as pixels of a resized copy of the image, whose short side is `side` long, or whose
     long side is `longest` if that makes the copy smaller."""
 
@@ -80,7 +81,7 @@ def _short_side(side: int, longest: float = float("inf")) -> Reading:
     return read
 
 
-def _square(side: int) -> Reading:
+def _reading_of_square(side: int) -> Reading:
     """Return the reading of boxes as pixels of a copy of the image that was resized to `side` x `side`."""
     return lambda box, size: _scale_box(size[0] / side, size[1] / side, box)
 
@@ -89,18 +90,18 @@ READINGS: dict[str, Reading] = {
     "[x, y, w, h]": lambda box, _: [box[0], box[1], box[0] + box[2], box[1] + box[3]],
     "[cx, cy, w, h]": lambda box, _: _corners_from_centre(box),
     "[x1, x2, y1, y2]": lambda box, _: [box[0], box[2], box[1], box[3]],
-    "[y1, x1, y2, x2]": lambda box, _: _y_first(box),
+    "[y1, x1, y2, x2]": lambda box, _: _exchange_axes(box),
     "[x2, y2, x1, y1]": lambda box, _: [box[2], box[3], box[0], box[1]],
     "parts of the image's sides (0-1)": lambda box, size: _scale_box(size[0], size[1], box),
     "parts of the image's sides as [cx, cy, w, h]": lambda box, size: _scale_box(
         size[0], size[1], _corners_from_centre(box)
     ),
-    "thousandths of the image's sides": _square(1000),
-    "thousandths, y first": lambda box, size: _square(1000)(_y_first(box), size),
+    "thousandths of the image's sides": _reading_of_square(1000),
+    "thousandths, y first": lambda box, size: _reading_of_square(1000)(_exchange_axes(box), size),
     "scaled with height and width exchanged": lambda box, size: _scale_box(size[0] / size[1], size[1] / size[0], box),
-    "pixels of a copy with a short side of 512": _short_side(512),
-    "pixels of a copy with a short side of 800, at most 1333 long": _short_side(800, 1333),
-    **{f"pixels of a copy of {side} x {side}": _square(side) for side in (224, 336, 448, 640)},
+    "pixels of a copy with a short side of 512": _reading_of_short_side(512),
+    "pixels of a copy with a short side of 800, at most 1333 long": _reading_of_short_side(800, 1333),
+    **{f"pixels of a copy of {side} x {side}": _reading_of_square(side) for side in (224, 336, 448, 640)},
 }
 """Each convention with the function that converts boxes to corners."""
 BOX_FORMS = {"[x, y, w, h]": "xywh", "[cx, cy, w, h]": "cxcywh"}
@@ -152,7 +153,7 @@ class BoxEvidence:
     count: Ints
     size: Floats
 
-    def finding(self) -> Misfit | None:
+    def find_misfit(self) -> Misfit | None:
         """Return what is wrong with the boxes; None if they fit the ground truth."""
         return self.find_impossible() or self.find_misplaced() or self.find_exchanged()
 
@@ -162,21 +163,22 @@ class BoxEvidence:
         if len(self.subject) < ENOUGH_IMAGES:
             return None
         boxes = self._both_boxes
-        flat = (boxes[..., :2] == boxes[..., 2:]).any(axis=2)
-        fractions = (np.abs(boxes).max(axis=2) <= OVERSHOOT) & ~flat
+        is_flat = (boxes[..., :2] == boxes[..., 2:]).any(axis=2)  # [2, N]
+        is_fraction = (np.abs(boxes).max(axis=2) <= OVERSHOOT) & ~is_flat
         # `find_misplaced` says it if all are fractions, and `fit.check_annotated` if the annotated boxes are.
-        all_are_fractions = fractions.sum() == self._exist.sum()
+        all_are_fractions = is_fraction.sum() == self._exist.sum()
         truth_is_pixels = len(self.annotated) and median(self.annotated[:, 2:].max(axis=1)) > IN_PIXELS
         if truth_is_pixels and not all_are_fractions:
-            misfit = self._find_many(fractions, share=WORTH_SAYING, problem=IN_PARTS)
+            misfit = self._find_many(is_fraction, share=WORTH_SAYING, problem=IN_PARTS)
             if misfit is not None:
                 return misfit
-        return self._find_many(flat, share=NEXT_TO_NOTHING, problem="have no area, as [0, 0, 0, 0]")
+        return self._find_many(is_flat, share=NEXT_TO_NOTHING, problem="have no area, as [0, 0, 0, 0]")
 
     def _find_many(self, odd: Bools, share: float, problem: str) -> Misfit | None:
         """Return a misfit if at least a `share` of the boxes of one role or both are odd; else None. odd [2, N]: which
         subject and object boxes are; problem: what is wrong with them, as the end of a sentence."""
-        counts, totals = odd.sum(axis=1), self._exist.sum(axis=1)  # an image has at most one box of each role
+        counts = odd.sum(axis=1)  # of the subjects, of the objects
+        totals = self._exist.sum(axis=1)
         roles = np.flatnonzero(counts >= np.maximum(share * totals, ENOUGH_IMAGES))
         if not len(roles):
             return None
@@ -186,18 +188,21 @@ class BoxEvidence:
         return Misfit(text, count)
 
     def find_misplaced(self) -> Misfit | None:
-        """Return a misfit if few boxes meet an annotated one: of all boxes, of one role, or of some images; else None.
-        It names the convention of numbers in which most of them would meet one, if there is such a convention."""
+        """Return a misfit if few boxes meet an annotated one: few of all boxes, of one role, or of some images; else
+        None. The misfit names the convention of numbers in which most of them would meet one, if there is one."""
         if len(self.subject) < ENOUGH_IMAGES:
             return None
-        exist, recorded = self._exist, self._meeting(lambda box, _: box)  # which boxes meet one as they are recorded
-        meeting_count, total = recorded.sum(axis=1), exist.sum(axis=1)  # of the subjects, of the objects
+        exist = self._exist
+        recorded = self._meeting(lambda box, _: box)  # which boxes meet an annotated one as they are recorded
+        meeting_count = recorded.sum(axis=1)  # of the subjects, of the objects
+        total = exist.sum(axis=1)
         lost = np.logical_not(recorded.any(axis=0))  # the images in which no box meets one
 
         # Few meet one if a convention could make MUCH_BETTER (1.5) times as many do so.
         few_of_all = bool(recorded.sum() * MUCH_BETTER < exist.sum())
         few_of_role = (meeting_count * MUCH_BETTER < total) & (total >= ENOUGH_OF_A_ROLE)
-        if not (few_of_all or few_of_role.any() or lost.sum() >= max(NEXT_TO_NOTHING * len(lost), ENOUGH_IMAGES)):
+        many_lost = lost.sum() >= max(NEXT_TO_NOTHING * len(lost), ENOUGH_IMAGES)
+        if not (few_of_all or few_of_role.any() or many_lost):
             return None
         # Without the size of an image, fractions of its sides cannot be tried as pixels: the message (PARTS) asks.
         if few_of_all and np.nanmax(np.abs(self._both_boxes)) <= OVERSHOOT and np.isnan(self.size).all():
@@ -241,13 +246,14 @@ class BoxEvidence:
     def _explain_misfit(self, judged: _Judged, recorded: Bools, meeting: Mapping[str, Bools]) -> Misfit | None:
         """Return a misfit if in some convention many more of the judged boxes meet an annotated one than as recorded,
         or hardly any do; else None."""
-        exist_count, recorded_count = self._exist[judged.roles].sum(), recorded[judged.roles].sum()
+        exist_count = self._exist[judged.roles].sum()
+        recorded_count = recorded[judged.roles].sum()
         text = self._text(recorded[judged.roles], self._exist[judged.roles], judged.name)
-        best = max(meeting, key=lambda convention: meeting[convention][judged.roles].sum())
-        count = meeting[best][judged.roles].sum()
-        if count >= max(HALF * exist_count, MUCH_BETTER * recorded_count):
+        count_in = {convention: met[judged.roles].sum() for convention, met in meeting.items()}
+        best = max(count_in, key=lambda convention: count_in[convention])
+        if count_in[best] >= max(HALF * exist_count, MUCH_BETTER * recorded_count):
             how = f" (hoicli convert --box-form {BOX_FORMS[best]})" if best in BOX_FORMS and not judged.name else ""
-            text = f"{text}, {count:,} if they are {best}{how}"
+            text = f"{text}, {count_in[best]:,} if they are {best}{how}"
         elif not judged.few_meet:
             return None
         return Misfit(text, int(exist_count - recorded_count))
@@ -282,34 +288,36 @@ class BoxEvidence:
     def _meeting(self, read: Reading) -> Bools:
         """Return a mask [2, N] of the subject and object boxes that meet an annotated box (IoU >= 0.5) when `read`
         converts their numbers to corners in pixels."""
+        images = np.arange(len(self.subject))
         with np.errstate(all="ignore"):  # a number too large for pixels meets nothing
-            images = np.arange(len(self.subject))
-            return np.stack(
-                [self._meets_truth(np.array(read(boxes.T, self.size.T)), images) for boxes in self._both_boxes]
-            )
+            subjects = np.array(read(self.subject.T, self.size.T))
+            objects = np.array(read(self.object.T, self.size.T))
+            return np.stack([self._meets_truth(subjects, images), self._meets_truth(objects, images)])
 
     def _meets_truth(self, boxes: Floats, image: Ints, role_bit: int | None = None) -> Bools:
         """Return a mask of the boxes [4, M] that have an IoU >= 0.5 with an annotated box of their image [M], or with
         one in the role of a bit in ROLE_BITS."""
-        met = np.zeros(len(image), dtype=bool)
+        meets = np.zeros(len(image), dtype=bool)
         for box, row in iterate_pairs(self.start[image], self.count[image]):
-            overlaps = iou(boxes[:, box], self.annotated[row].T, inclusive=False) >= HALF
+            overlap = iou(boxes[:, box], self.annotated[row].T, inclusive=False)
+            is_met = overlap >= HALF
             if role_bit is not None:
-                overlaps &= (self.roles[row] & role_bit) > 0
-            met[box[overlaps]] = True
-        return met
+                is_met &= (self.roles[row] & role_bit) > 0
+            meets[box[is_met]] = True
+        return meets
 
     def _meeting_scaled(self) -> Bools:
         """Return a mask [2, N] of the boxes of those images in which one scale makes all boxes meet an annotated one.
         Tried are the scales that give the subject box the area of an annotated box of the image."""
-        meets = np.zeros(len(self.subject), dtype=bool)
-        for image, row in iterate_pairs(self.start, self.count):
+        all_meet = np.zeros(len(self.subject), dtype=bool)
+        for image, row in iterate_pairs(self.start, self.count):  # each image with each of its annotated boxes
             with np.errstate(all="ignore"):
-                scale = np.sqrt(object_area(self.annotated[row]) / object_area(self.subject[image]))
-                usable = (object_area(self.subject[image]) > 0) & (scale != 0)
+                subject_area = object_area(self.subject[image])
+                scale = np.sqrt(object_area(self.annotated[row]) / subject_area)
+                usable = (subject_area > 0) & (scale != 0)
                 image, scale = image[usable], scale[usable]
-                with_object = ~np.isnan(self.object[image, 0])
-                met = self._meets_truth(self.subject[image].T * scale, image)
-                met &= ~with_object | self._meets_truth(self.object[image].T * scale, image)
-            meets[image[met]] = True
-        return meets & self._exist
+                has_object = ~np.isnan(self.object[image, 0])
+                meets = self._meets_truth(self.subject[image].T * scale, image)
+                meets &= ~has_object | self._meets_truth(self.object[image].T * scale, image)
+            all_meet[image[meets]] = True
+        return all_meet & self._exist

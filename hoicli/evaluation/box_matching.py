@@ -39,9 +39,11 @@ def match_best(pairs: BoxPairs, rank: Ints, crowd: Bools) -> Codes:
     row, mate, overlap = pairs
     claims = first_largest(row, overlap)  # positions in `pairs`
     claims = claims[np.lexsort((rank[row[claims]], mate[claims]))]  # by annotated box, the best-scored claim first
+    best_claims = claims[run_starts(mate[claims])]
+    claims_on_crowds = claims[crowd[mate[claims]]]
     codes = np.full((1, len(rank)), FALSE_POSITIVE, dtype=np.uint8)
-    codes[0, row[claims[run_starts(mate[claims])]]] = TRUE_POSITIVE
-    codes[0, row[claims[crowd[mate[claims]]]]] = OUTSIDE
+    codes[0, row[best_claims]] = TRUE_POSITIVE
+    codes[0, row[claims_on_crowds]] = OUTSIDE
     return codes
 
 
@@ -75,7 +77,7 @@ def match_free(pairs: BoxPairs, thresholds: Sequence[float], rank: Ints, crowd: 
 
 def _preferences(pairs: BoxPairs, countable: Bools) -> tuple[Ints, Ints]:
     """Return two columns about M pairs: [M] the pairs sorted by overlap, then by annotated box; and [M] the preference
-    of each pair, a number that is the larger the rather a detection takes the pair.
+    of each pair: of its pairs, a detection takes the one with the largest number.
 
     The preference is the pair's position in that order, and M more if its annotated box counts (countable [G]). So
     preference % M gives the pair back, and preference >= M tells whether its box counts."""
@@ -92,4 +94,6 @@ def _pairs_by_rank(rank_of_pair: Ints) -> Sequence[Ints]:
     rank_of_pair [M]: the rank of each pair's detection in its image and label, from 0."""
     order = np.argsort(rank_of_pair, kind="stable")
     order = order[rank_of_pair[order] < COCO_CAP]
-    return np.split(order, run_starts(rank_of_pair[order])[1:]) if len(order) else ()
+    if not len(order):
+        return ()
+    return np.split(order, run_starts(rank_of_pair[order])[1:])

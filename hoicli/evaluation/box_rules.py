@@ -51,7 +51,8 @@ class BoxRule:
 
     def explain(self) -> str:
         """Return the rule in words, in three lines: its name and source, what it does, and its metrics."""
-        protocol, metrics = self.protocol, ", ".join(metric.name for metric in self.metrics)
+        protocol = self.protocol
+        metrics = ", ".join(metric.name for metric in self.metrics)
         return f"{protocol.name}: {protocol.title} ({protocol.source})\n  {protocol.remark}\n  metrics: {metrics}"
 
 
@@ -69,6 +70,7 @@ def _coco_metrics() -> tuple[BoxMetric, ...]:
 
 
 _VOC = (BoxMetric("AP50"), BoxMetric("recall50", recall=True))
+# a maker of protocols that measure boxes in whole pixels
 _by_pixels = partial(Protocol, source="VOCdevkit VOCevaldet.m", inclusive=True, grid=EVERY_RECALL)
 _MOST_OVERLAPPED = (
     "a detection takes the annotated box that it overlaps most, IoU >= 0.5 of boxes x2 - x1 + 1 wide, and is false if "

@@ -47,7 +47,8 @@ def classless_problem(tally: Tally, vocabulary: Vocabulary) -> str:
 
     Most means more than half of all predictions, and also of the best predictions of each image: a detector that scores
     every verb for every pair has many without a class, but not at the top. Fewer than ENOUGH_IMAGES show nothing."""
-    classless, total = tally.listed.classless(), len(tally.listed)
+    classless = tally.listed.classless()
+    total = len(tally.listed)
     if 2 * classless <= total:
         return ""
     classless_best, images = tally.listed.classless_best()
@@ -79,9 +80,10 @@ def find_unlabelled_views(views: Mapping[Protocol, Tally], named: Container[str]
     user asked for, cannot be computed, or none is left.
 
     views: each protocol, also as a view, with the tally of the predictions."""
-    unlabelled = [
-        row for row, tally in views.items() if 0 < tally.objects == tally.unlabelled and _compares_labels(row)
-    ]
+    unlabelled = []
+    for row, tally in views.items():
+        if 0 < tally.objects == tally.unlabelled and _compares_labels(row):
+            unlabelled.append(row)
     if unlabelled:
         problem = "no object of the predictions has a label, as in official V-COCO lists; it needs a dump with labels"
         _leave_out(unlabelled, views, named, problem, place)
@@ -131,22 +133,27 @@ class Coverage:
         """Add what was collected from other images."""
         self.numbers += other.numbers
         self.fit.merge(other.fit)
-        self.lowest, self.highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
+        self.lowest = min(self.lowest, other.lowest)
+        self.highest = max(self.highest, other.highest)
 
     def doubt(self, truth: GroundTruth, views: Sequence[Protocol]) -> str:
         """Return a question for the user if most subjects have a label that no subject may have, or the boxes do not
         fit those of the ground truth (unless no protocol in `views` looks at boxes); "" if all seems right."""
-        triplets, others = self.numbers["triplets"], self.numbers["other subjects"]
+        triplets = self.numbers["triplets"]
+        others = self.numbers["other subjects"]
         if 2 * others > triplets:
-            subject_labels, more = " or ".join(truth.vocabulary.subjects), tells_more(truth.vocabulary)
+            subject_labels = " or ".join(truth.vocabulary.subjects)
             subjects = f"{'no subject is' if others == triplets else 'few subjects are'} {subject_labels}"
-            return f"are labels numbered otherwise, or subject and object swapped? {subjects}; {more}"
-        return "" if all(row.whole_image for row in views) else self.fit.doubt(truth.scenes, truth.vocabulary)
+            question = f"are labels numbered otherwise, or subject and object swapped? {subjects}"
+            return f"{question}; {tells_more(truth.vocabulary)}"
+        if all(row.whole_image for row in views):
+            return ""
+        return self.fit.doubt(truth.scenes, truth.vocabulary)
 
     def equal_scores_question(self) -> str:
         """Return a question for the user if all scores are equal and rank nothing; "" if they are not, or too few."""
-        triplets, all_equal = self.numbers["triplets"], self.lowest == self.highest
-        if not all_equal or min(triplets, self.numbers["images"]) < ENOUGH_IMAGES:
+        triplets = self.numbers["triplets"]
+        if self.lowest != self.highest or min(triplets, self.numbers["images"]) < ENOUGH_IMAGES:
             return ""
         return f"are these scores? all {triplets:,} are {self.highest:g} and rank nothing; see what is written as score"
 
@@ -173,8 +180,8 @@ class Coverage:
         for question in filter(None, (self.doubt(truth, views), self.equal_scores_question())):
             tell(question)
         if absent := _classes_without_truth(truth, protocols):
-            first_names = ", ".join(absent[:6]) + (f" and {len(absent) - 6} more" if len(absent) > 6 else "")
-            tell(f"no ground truth of {first_names}: left out of the means")
+            more = f" and {len(absent) - 6} more" if len(absent) > 6 else ""
+            tell(f"no ground truth of {', '.join(absent[:6])}{more}: left out of the means")
         derived = truth.scenes.derived and any(protocol.known_object for protocol in protocols)
         if derived and (model is None or not truth.told_of_labels):
             truth.told_of_labels = True  # once for all models
@@ -190,7 +197,8 @@ class Coverage:
         """Yield notes on images without predictions, unless this is a `shard` (which has some images only), and on
         predicted triplets: that there is none, or some without a person, a class, or a label of the object."""
         numbers, vocabulary = self.numbers, truth.vocabulary
-        images, of_all = numbers["images"], f"of {numbers['triplets']:,} predictions"
+        images = numbers["images"]
+        of_all = f"of {numbers['triplets']:,} predictions"
         if not shard and (message := unpredicted_note(images, truth)):
             yield message
         if images and not numbers["triplets"]:
@@ -202,10 +210,8 @@ class Coverage:
             people = _person_protocols(protocols)
             fate = f": not counted by {people}" if people else ""
             yield f"{others:,} {of_all} have a subject that is no {' or '.join(vocabulary.subjects)}{fate}"
-        if (
-            any(protocol.refuses & caveats.mask([caveats.PAIRS_ONLY]) for protocol in protocols)
-            and truth.has_pairs_alone
-        ):
+        needs_lone_actions = any(protocol.refuses & caveats.mask([caveats.PAIRS_ONLY]) for protocol in protocols)
+        if needs_lone_actions and truth.has_pairs_alone:
             yield "every annotated action has an object, so both scenarios are the same: is this all the ground truth?"
         if numbers["no class"]:
             what = f"no {vocabulary.name} interaction (verb and object): ignored"
@@ -219,8 +225,9 @@ class Coverage:
 def unpredicted_note(images: int, truth: GroundTruth) -> str:
     """Return the note that only so many images of the ground truth have predictions, "" if all have."""
     total = len(truth.scenes.image_ids)
-    problem = f"{total - images:,} of {total:,} ground-truth images have no predictions: their triplets are missed"
-    return problem if images < total else ""
+    if images >= total:
+        return ""
+    return f"{total - images:,} of {total:,} ground-truth images have no predictions: their triplets are missed"
 
 
 def _compares_labels(protocol: Protocol) -> bool:
@@ -237,8 +244,10 @@ def _unsliced_notes(truth: GroundTruth, views: Sequence[Protocol]) -> Iterator[s
     """Yield a note on each slice that a file defines and that leaves out images of the ground truth."""
     total = len(truth.scenes.image_ids)
     for slice_ in dict.fromkeys(row.part.slice for row in views if row.part is not None):
-        if slice_.measure == FILE and (unsliced := int((~truth.slice_members(slice_).any(axis=0)).sum())):
-            yield f"{unsliced:,} of {total:,} ground-truth images are in no slice of {slice_.name}"
+        if slice_.measure == FILE:
+            is_in_a_part = truth.slice_members(slice_).any(axis=0)
+            if unsliced := int((~is_in_a_part).sum()):
+                yield f"{unsliced:,} of {total:,} ground-truth images are in no slice of {slice_.name}"
 
 
 def _derived_labels_note(truth: GroundTruth) -> str:
@@ -266,23 +275,28 @@ def _classes_without_truth(truth: GroundTruth, protocols: Sequence[Protocol]) ->
 
 def tell_absent(truth: GroundTruth, views: Sequence[Protocol]) -> None:
     """Print a note if most classes have no ground truth and a protocol counts them as 0 in its mean: the data is then
-    only a part of a dataset, and the mean far lower than on all of it. Of a group's ground truth (`--by`) the note is
-    printed for every absent class, since groups that have other classes do not compare. views: the protocols that are
+    only a part of a dataset, and the mean far lower than on all of it. For the ground truth of a group (`--by`), one
+    absent class is enough, since groups that have other classes do not compare. views: the protocols that are
     evaluated."""
+    if not len(truth.scenes.interaction):
+        return
     names_by_counts: dict[tuple[int, int], list[str]] = {}
-    for row in unique_by_name(views) if len(truth.scenes.interaction) else ():
+    for row in unique_by_name(views):
         if row.by_verb or row.only_annotated_classes:
-            continue  # of verbs no classes are counted here; the others leave absent classes out of the mean
+            continue  # the first rank verbs, whose classes are not counted here; the second leave absent classes out
         scored = truth.scored_classes(row)
         if row.drop_no_interaction:
             scored[list(truth.vocabulary.no_interaction_ids)] = False
         _, annotated = truth.annotated_classes(row)
         counts = np.bincount(annotated, minlength=len(scored))
-        absent, total = int((scored & (counts == 0)).sum()), int(scored.sum())
+        absent = int((scored & (counts == 0)).sum())
+        total = int(scored.sum())
         if 2 * absent > total or (absent and truth.is_group):
             names_by_counts.setdefault((absent, total), []).append(row.name)
     others = [name for name, row in protocols_for(truth.vocabulary).items() if row.only_annotated_classes]
-    advice = f"; to compare groups, {arg('protocol', others[0])} leaves them out" if truth.is_group and others else ""
+    advice = ""
+    if truth.is_group and others:
+        advice = f"; to compare groups, {arg('protocol', others[0])} leaves them out"
     for (absent, total), names in names_by_counts.items():
         absence = f"{absent:,} of {total:,} classes have no ground truth and count 0 in the mean"
         note(f"{', '.join(names)}: {absence}{advice}")

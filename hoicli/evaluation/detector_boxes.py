@@ -47,16 +47,23 @@ INCOMPLETE = (
 
 
 def _share_within(boxes: Floats, crowds: Floats) -> Floats:
-    """Return [M] the share of each box's area that is inside the crowd's box beside it, 0 for a box without area."""
+    """Return [M] the share of each box's area that is inside the crowd's box beside it, 0 for a box without area.
+    boxes, crowds [4, M]: their corners."""
     intersection = np.concatenate([np.maximum(boxes[:2], crowds[:2]), np.minimum(boxes[2:], crowds[2:])])
-    shared, box_area = (  # rows 2, 3 less rows 0, 1 of corners [4, M] are the width and the height
-        np.prod(np.maximum(corners[2:] - corners[:2], 0.0), axis=0) for corners in (intersection, boxes)
-    )
+    shared = _areas(intersection)
+    box_area = _areas(boxes)
     share: Floats = np.divide(shared, box_area, out=np.zeros(len(box_area)), where=box_area > 0)
     return share
 
 
-def _in_area_range(boxes: Floats, area: str) -> Bools:
+def _areas(corners: Floats) -> Floats:
+    """Return [M] the area of each box, from corners [4, M]; 0 for a box that ends before it begins."""
+    sizes = np.maximum(corners[2:] - corners[:2], 0.0)  # width and height [2, M]
+    areas: Floats = np.prod(sizes, axis=0)
+    return areas
+
+
+def _are_in_range(boxes: Floats, area: str) -> Bools:
     """Return a mask of the boxes [M, 4] whose area is in a range (`area`, a key of AREAS)."""
     low, high = AREAS[area]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -104,27 +111,34 @@ class BoxEvaluation:
         self._detections = Growing(key=np.int64, score=np.float64, **dict.fromkeys(AREAS, np.bool_))
         # Columns about pairs of a detection (row) and an annotated box (mate): the IoU by edges and by inclusive pixels
         self._pairs = Growing(row=np.int64, mate=np.int64, edges=np.float64, pixels=np.float64)
-        self.coverage, self.numbers, self.caveats = Coverage(), Counter[str](), truth.caveats
+        self.coverage = Coverage()
+        self.numbers = Counter[str]()
+        self.caveats = truth.caveats
 
     def add(self, detected: DetectedBoxes, rule: BoxRule) -> None:
         """Add the detections of a batch of images. rule: one that the predictions must be able to serve. Raises
         `DataError` if they cannot, as scores of whole images without boxes."""
-        batch, scenes = Batch(detected.scenes, self.truth), detected.scenes
+        scenes = detected.scenes
+        batch = Batch(scenes, self.truth)
         batch.check_serves(rule.protocol)
-        image, boxes = scenes.image_of_box[detected.row], scenes.boxes[detected.row]
+        image = scenes.image_of_box[detected.row]
+        boxes = scenes.boxes[detected.row]
         key = batch.image[image] * self._label_count + scenes.labels[detected.row]
         start = np.searchsorted(self._key, key)
         count = np.searchsorted(self._key, key, side="right") - start
         check_pairs(count, image, detected.image_ids, "boxes of one label")
         for row, mate in iterate_pairs(start, count):
-            both_boxes = take_columns(boxes, row), take_columns(self._boxes, mate)
-            edges, pixels = iou(*both_boxes, inclusive=False), iou(*both_boxes, inclusive=True)
-            if (crowd := self._crowd[mate]).any():  # the share of the detection that lies in it, as pycocotools has it
-                edges[crowd] = _share_within(*(corners[:, crowd] for corners in both_boxes))
+            detections = take_columns(boxes, row)
+            annotated = take_columns(self._boxes, mate)
+            edges = iou(detections, annotated, inclusive=False)
+            pixels = iou(detections, annotated, inclusive=True)
+            crowd = self._crowd[mate]
+            if crowd.any():  # the share of the detection that lies in it, as pycocotools has it
+                edges[crowd] = _share_within(detections[:, crowd], annotated[:, crowd])
             near = np.maximum(edges, pixels) >= _NEAR
             row += self.numbers["detections"]  # from a row of this batch to one of all detections
             self._pairs.add(row=row[near], mate=mate[near], edges=edges[near], pixels=pixels[near])
-        in_ranges = {area: _in_area_range(boxes, area) for area in AREAS}
+        in_ranges = {area: _are_in_range(boxes, area) for area in AREAS}
         self._detections.add(key=key, score=detected.score, **in_ranges)
         self.numbers += detected.numbers + Counter(detections=len(key))
         self.coverage.add(batch)
@@ -134,7 +148,8 @@ class BoxEvaluation:
     @cached_property
     def _ranking(self) -> _Ranking:
         """The ranking of all detections."""
-        key, score = self._detections["key"], self._detections["score"]
+        key = self._detections["key"]
+        score = self._detections["score"]
         image, label = np.divmod(key, self._label_count)
         id_rank = rank_by_id(self.truth.scenes.image_ids)
         order = ranking(label, score, lambda rows: [id_rank[image[rows]]])
@@ -147,7 +162,7 @@ class BoxEvaluation:
         if rule.takes == ANY:
             yield from self._recalls_by_any(rule)
             return
-        # a crowd, and of annotated boxes that repeat one object a single one (`once`), may be matched
+        # Crowds may be matched, and of annotated boxes that repeat one object a single one (`once`).
         pairs = self._near_pairs(rule, self._once | self._crowd)
         # AP and recall, both [thresholds, labels], by range of areas and by cap: several metrics share them.
         ap_and_recall: dict[tuple[str, int | None], tuple[Floats, Floats]] = {}
@@ -158,8 +173,10 @@ class BoxEvaluation:
                 ap_and_recall[area, cap] = self._ap_and_recall(rule, capped, self._positives(area))
         for metric in rule.metrics:
             ap, recall = ap_and_recall[metric.area, metric.cap]
-            thresholds = slice(None) if metric.threshold is None else [rule.thresholds.index(metric.threshold)]
-            yield metric, (recall if metric.recall else ap)[thresholds].mean(axis=0), self._positives(metric.area)
+            values = recall if metric.recall else ap
+            if metric.threshold is not None:
+                values = values[[rule.thresholds.index(metric.threshold)]]
+            yield metric, values.mean(axis=0), self._positives(metric.area)
 
     def _near_pairs(self, rule: BoxRule, truth_kept: Bools) -> BoxPairs:
         """Return the pairs of a detection and an annotated box whose IoU, by the rule's convention, is _NEAR or more,
@@ -170,7 +187,7 @@ class BoxEvaluation:
 
     def _countable(self, area: str) -> Bools:
         """Return a mask [G] of the annotated boxes that are no crowds and whose area is in a range (a key of AREAS)."""
-        return _in_area_range(self._boxes, area) & ~self._crowd
+        return _are_in_range(self._boxes, area) & ~self._crowd
 
     def _positives(self, area: str) -> Ints:
         """Return [labels] how many annotated boxes of each label count in a range of areas (a key of AREAS). Boxes that
@@ -185,7 +202,8 @@ class BoxEvaluation:
         """Yield the metrics of a rule of recall by which a detection finds all annotated boxes that it overlaps enough
         (ANY): each metric with its values and the numbers of annotated boxes, both [labels]. Every annotated box but
         crowds counts, even if it repeats an object."""
-        hits = self._count_by_label(np.unique(self._near_pairs(rule, ~self._crowd).mate))
+        boxes_found = np.unique(self._near_pairs(rule, ~self._crowd).mate)
+        hits = self._count_by_label(boxes_found)
         for metric in rule.metrics:
             positives = self._count_by_label(np.flatnonzero(self._countable(metric.area)))
             yield metric, hits / np.maximum(positives, 1), positives
@@ -214,24 +232,30 @@ class BoxEvaluation:
         """Yield rows for each metric of each rule, in percent: its mean over all labels, over persons and over objects,
         where `n` is the number of labels. If no object of the predictions has a label, only persons have values.
         per_class: also yield a row for every label (over all areas), where `n` is the number of annotated boxes."""
-        persons, measured, numbers = self._persons, self._measurable_labels(), self.numbers
+        measurable = self._measurable_labels()
         # masks [labels]; a mean over all labels is given only if all can be measured: `full` is empty otherwise
-        subsets = {"full": measured & measured.all(), "persons": persons, "objects": measured & ~persons}
+        subsets = {
+            "full": measurable & measurable.all(),
+            "persons": self._persons,
+            "objects": measurable & ~self._persons,
+        }
         shared = {"data": self.truth.vocabulary.signed, **self.truth.signed, **settings}
         # Records without scores of boxes: the scores of their triplets stand in, as the signature says.
-        shared |= {"boxscore": "triplet"} if numbers["records"] > numbers["scored"] else {}
+        if self.numbers["records"] > self.numbers["scored"]:
+            shared["boxscore"] = "triplet"
         for rule in rules:
             label_rows: list[Row] = []
             row_settings = self._settings(rule, shared)
             for metric, values, positives in self.measure(rule):
                 last_keys: Row = {"unit": "%", **row_ends(rule.protocol.name, tags, row_settings)}
-                last_keys |= {} if metric.recall else {"note": INCOMPLETE}
+                if not metric.recall:
+                    last_keys["note"] = INCOMPLETE
                 for subset, in_subset in subsets.items():
                     subset_values = values[in_subset & (positives > 0)]
                     value = percent(subset_values.mean()) if len(subset_values) else None
                     yield result_row(metric.name, subset=subset, value=value, n=len(subset_values), **last_keys)
                 if per_class and metric.area == "all":
-                    label_rows += self._label_rows(metric.name, values, np.where(measured, positives, 0), last_keys)
+                    label_rows += self._label_rows(metric.name, values, np.where(measurable, positives, 0), last_keys)
             yield from label_rows
 
     @cached_property
@@ -244,8 +268,8 @@ class BoxEvaluation:
         have objects but no label for any of them, as in files of V-COCO detections."""
         detected = np.bincount(self._detections["key"] % self._label_count, minlength=self._label_count)
         objects_are_labelled = detected[~self._persons].any() or not self.numbers["unlabelled"]
-        measured: Bools = self._persons | objects_are_labelled
-        return measured
+        measurable: Bools = self._persons | objects_are_labelled
+        return measurable
 
     def _settings(self, rule: BoxRule, shared: dict[str, Setting]) -> dict[str, Setting]:
         """Return what the signatures of a rule's rows state. shared: what those of all rules state."""
@@ -270,10 +294,11 @@ def evaluate_boxes(
     fit. rule: one that the predictions must be able to serve. once: a mask of the annotated boxes that count, of
     several for the same object one. Raises `DataError` for a bad line, and if only some records have scores of boxes.
     """
-    evaluation, vocabulary = BoxEvaluation(truth, once), truth.vocabulary
+    evaluation = BoxEvaluation(truth, once)
     check_computable(truth, rule.protocol)
-    check = checker(vocabulary, scored=True, optional_fields=("box_scores",))  # also the optional scores of boxes
-    build, register = partial(read_detections, vocabulary=vocabulary), ImageRegister(truth.position)
+    check = checker(truth.vocabulary, scored=True, optional_fields=("box_scores",))  # also the optional scores of boxes
+    build = partial(read_detections, vocabulary=truth.vocabulary)
+    register = ImageRegister(truth.position)
     with no_garbage_collection():
         processes = predictions.processes()
         for batch in read_columns(predictions, build, check, policy, register=register, processes=processes):
@@ -283,15 +308,15 @@ def evaluate_boxes(
     numbers, coverage = evaluation.numbers, evaluation.coverage
     without = numbers["records"] - numbers["scored"]  # how many records have boxes, but no scores of them
     if numbers["scored"] and without:
-        problem = (
-            f"{without:,} of {numbers['records']:,} records with boxes have none; give all of them scores, or none"
-        )
+        counted = f"{without:,} of {numbers['records']:,} records with boxes have none"
+        problem = f"{counted}; give all of them scores, or none"
         raise DataError(problem, place=predictions.name, field="scores", code="mixed")
 
     # what the user should know of how the predictions fit the ground truth
-    doubt, unranked = coverage.doubt(truth, [rule.protocol]), coverage.equal_scores_question() if without else ""
+    doubt = coverage.doubt(truth, [rule.protocol])
+    equal_scores = coverage.equal_scores_question() if without else ""  # the scores of triplets stand in for boxes'
     coverage.fit.check(truth.scenes, predictions.name)
-    for message in (*_notes_on_gaps(evaluation, without), doubt, unranked):
+    for message in (*_notes_on_gaps(evaluation, without), doubt, equal_scores):
         if message:
             note(message)
     return evaluation

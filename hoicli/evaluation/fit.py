@@ -101,8 +101,10 @@ class Fit:
         self.inverted.add(images)
         self.largest = max(self.largest, float(np.abs(images.boxes).max(initial=0.0)))
         scores = np.where(np.isnan(images.score), -np.inf, images.score)
-        if len(best := first_largest(images.image_of_hoi, scores)):
-            object_ = np.where((images.object[best] < 0)[:, np.newaxis], np.nan, images.boxes[images.object[best]])
+        best = first_largest(images.image_of_hoi, scores)  # the best-scored prediction of each image that has some
+        if len(best):
+            has_none = images.object[best] < 0
+            object_ = np.where(has_none[:, np.newaxis], np.nan, images.boxes[images.object[best]])
             self.best.append((image[images.image_of_hoi[best]], images.boxes[images.subject[best]], object_))
         return self
 
@@ -132,8 +134,8 @@ class Fit:
         if (misfit := all_images.find_impossible()) is not None:
             return misfit.text
         # The images with the first ids are the sample, so that the order of the input is no matter.
-        first_by_id = nsmallest(SAMPLE, ((truth.image_ids[image[row]], row) for row in np.flatnonzero(count).tolist()))
-        rows = np.array([row for _, row in first_by_id], dtype=np.int64)
+        ids_and_rows = ((truth.image_ids[image[row]], row) for row in np.flatnonzero(count).tolist())
+        rows = np.array([row for _, row in nsmallest(SAMPLE, ids_and_rows)], dtype=np.int64)
         sample = replace(
             all_images,
             subject=subject[rows],
@@ -151,9 +153,10 @@ class Fit:
         only) is too small to tell, so it raises nothing."""
         if self.inverted.count:
             self.inverted.report(name, shard=shard, cause=self.misfit_text(truth))
-        problem = self.misfit_text(truth) if 0 < self.largest <= OVERSHOOT and not shard else ""
-        if problem and median(truth.boxes[:, 2:].max(axis=1)) > IN_PIXELS:
-            raise _relative_box_error(problem, name)
+        if 0 < self.largest <= OVERSHOOT and not shard:
+            problem = self.misfit_text(truth)
+            if problem and median(truth.boxes[:, 2:].max(axis=1)) > IN_PIXELS:
+                raise _relative_box_error(problem, name)
 
     def doubt(self, truth: Images, vocabulary: Vocabulary) -> str:
         """Return a question for the user if the predicted boxes seem not to fit the annotated ones; "" if they do."""
@@ -163,9 +166,11 @@ class Fit:
 
 def check_annotated(truth: Images, name: str, policy: ErrorPolicy) -> None:
     """Check the boxes of ground truth: print notes about inverted boxes and boxes that may be fractions of the image's
-    sides, and about ground truth without a triplet. Raises `DataError` if many boxes are inverted or all are fractions:
-    the whole pixel that some protocols add to corners would make everything overlap; and if there is no triplet, but
-    lines were dropped by the `policy`, which may have held them."""
+    sides, and about ground truth without a triplet.
+
+    Raises `DataError` if many boxes are inverted; if all are fractions (the whole pixel that some protocols add to
+    corners would make everything overlap); and if there is no triplet, but the `policy` dropped lines that may have
+    held some."""
     has_labels = isinstance(truth, Scenes) and truth.every_caveat & caveats.mask([caveats.WHOLE_IMAGE])
     if not len(truth.subject) and not has_labels:
         policy.report(some_left=False)

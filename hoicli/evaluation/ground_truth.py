@@ -130,7 +130,8 @@ class GroundTruth:
 
     @cached_property
     def has_pairs_alone(self) -> bool:
-        """Whether every annotated action of V-COCO has an object, while many have none in the official files."""
+        """Whether every annotated action (a person's verb) has an object in some triplet. In V-COCO's official files
+        many have none, so this is then not all of the ground truth."""
         scenes = self.scenes
         action = scenes.subject * len(self.vocabulary.verbs) + scenes.verb  # one number for each person and verb
         has_object = scenes.object >= 0

@@ -41,17 +41,17 @@ class Group:
 
     @property
     def tags(self) -> dict[str, str]:
-        """Return the values of the fields as text: the tags of the group's rows."""
+        """The values of the fields as text: the tags of the group's rows."""
         return {name: _text(value) for name, value in self.fields.items()}
 
     @property
     def name(self) -> str:
-        """Return what messages call the group: `corruption=jpeg severity=3`."""
+        """What messages call the group: `corruption=jpeg severity=3`."""
         return write_fields(self.tags)
 
     @property
-    def rank(self) -> list[tuple[float, str]]:
-        """Return a key that sorts groups by their fields: numbers by size, before texts."""
+    def sorting_key(self) -> list[tuple[float, str]]:
+        """A key that sorts groups by their fields: numbers by size, before texts."""
         return [(_number(text), text) for text in self.tags.values()]
 
 
@@ -91,7 +91,8 @@ class Grouping:
 
     def __init__(self, by: Sequence[str], policy: ErrorPolicy) -> None:
         """Start without groups."""
-        self._by, self._policy = tuple(by), policy
+        self._by = tuple(by)
+        self._policy = policy
         self._groups: dict[Key, Group] = {}
         self._groups_of_image: dict[str, dict[Key, int]] = {}
         """For each image the groups that it is in, each with the number of its line of ground truth."""
@@ -101,7 +102,8 @@ class Grouping:
         """For each model the name of its stream, and its lines by group."""
 
     def add_truth(self, stream: Stream) -> None:
-        """Divide the ground truth; predictions may be of its groups. Raises `DataError` for an empty stream."""
+        """Divide the ground truth; its groups are those that predictions may be of. Raises `DataError` for an empty
+        stream."""
         stored = StoredLines(stream)
         for number, line in enumerate(stored):
             with self._policy.item():
@@ -113,23 +115,24 @@ class Grouping:
                 group.truth.numbers.append(number)
                 image_id = str(record["image_id"])
                 first = self._groups_of_image.setdefault(image_id, {}).setdefault(key, number)
-                if first != number:
-                    self._advise_field(line, next(stored.read([first])))
+                if first != number:  # the group has an earlier record of this image
+                    self._refuse_repeated(line, next(stored.read([first])))
                 if type(record.get("file_name")) is str:
                     self._paths.append((record["file_name"], image_id, key))
         if not self._groups:
             self._policy.report(some_left=False)
             raise DataError("no ground truth in it", place=stream.name, code="empty")
 
-    def _advise_field(self, line: Line, first: Line) -> None:
-        """Raise `DataError` for a second record of an image in one group that differs from the first one in a field by
-        which the groups could be told apart."""
-        fields, first_fields = parse(line), parse(first)
-        names = [
-            name
-            for name, value in fields.items()
-            if name not in _OF_EVERY_IMAGE and isinstance(value, str | int) and first_fields.get(name, value) != value
-        ]
+    def _refuse_repeated(self, line: Line, first: Line) -> None:
+        """Raise `DataError` for a second record of an image in one group, if it differs from the first one in a field
+        by which both could be told apart; the message advises to group by this field, too."""
+        fields = parse(line)
+        first_fields = parse(first)
+        names = []
+        for name, value in fields.items():
+            may_group = name not in _OF_EVERY_IMAGE and isinstance(value, str | int)
+            if may_group and first_fields.get(name, value) != value:
+                names.append(name)
         if names:
             problem = f"image {str(fields['image_id'])!r} is {first.where} already, with another {' and '.join(names)}"
             advice = f"group by it, too: {arg('by', ','.join([*self._by, *names]))}"
@@ -137,37 +140,39 @@ class Grouping:
 
     def add_predictions(self, stream: Stream) -> None:
         """Divide the predictions, or the match records, of one model. Raises `DataError` for an empty stream."""
-        stored, with_truth = StoredLines(stream), bool(self._groups_of_image)
+        stored = StoredLines(stream)
+        has_truth = bool(self._groups_of_image)
         lines_by_key: dict[Key, GroupLines] = {}
         for number, line in enumerate(stored):
             with self._policy.item():
                 record = read_fields(line, self._by)
-                key, image_id = (
-                    self._group_of_prediction(record, line)
-                    if with_truth
-                    else (self._register_group(record, line), None)
-                )
+                truth_id = None
+                if has_truth:
+                    key, truth_id = self._find_group(record, line)
+                else:
+                    key = self._register_group(record, line)
                 if key not in lines_by_key:
                     lines_by_key[key] = GroupLines(f"{stream.name} ({self._groups[key].name})", stored)
                 lines_by_key[key].numbers.append(number)
-                if image_id is not None:
-                    lines_by_key[key].image_ids[number] = image_id
+                if truth_id is not None:
+                    lines_by_key[key].image_ids[number] = truth_id
         if not lines_by_key:
             self._policy.report(some_left=False)
             raise DataError(f"no {stream.label} in it", place=stream.name, code="empty")
         self._models.append((stream.name, lines_by_key))
 
     def _register_group(self, record: Record, line: Line) -> Key:
-        """Return the group that a record's fields name, made if it is new. Raises `DataError` if it lacks a field."""
+        """Return the key of the group that a record's fields name; the group is made if it is new. Raises `DataError`
+        if the record lacks a field."""
         fields = _group_fields(record, self._by, line)
         key = tuple(map(_text, fields.values()))
         if key not in self._groups:
             self._groups[key] = Group(fields)
         return key
 
-    def _group_of_prediction(self, record: Record, line: Line) -> tuple[Key, str | None]:
-        """Return the group of a prediction, and the id that the ground truth has for its image if it is another one.
-        Raises `DataError` if the record names none of the groups, or may belong to several."""
+    def _find_group(self, record: Record, line: Line) -> tuple[Key, str | None]:
+        """Return the key of a prediction's group, and the id that the ground truth has for its image, None if that is
+        the prediction's own. Raises `DataError` if the record names none of the groups, or may belong to several."""
         stated = {name: _text(record[name]) for name in self._by if record.get(name) is not None}
         image_id = str(record["image_id"])
         key = tuple(stated.values())
@@ -191,11 +196,13 @@ class Grouping:
             advice = f"copy {' and '.join(self._by)}, or file_name, from its record into the prediction"
             problem = f"{image_id!r} is in {len(fitting)} groups of the ground truth; {advice}"
             raise DataError(problem, place=line.place, field="image_id")
-        return fitting[0], None if truth_id == image_id else truth_id
+        other_id = None if truth_id == image_id else truth_id
+        return fitting[0], other_id
 
     def _locate_image(self, image_id: str, line: Line) -> tuple[str, Collection[Key]]:
-        """Return the id that the ground truth has for a prediction's image, and the groups in which the image may be:
-        by the prediction's file name if the ground truth has it once, else by its id, which may be a file name."""
+        """Return the id that the ground truth has for a prediction's image, and the keys of the groups in which the
+        image may be: by the prediction's file name if the ground truth has that once, else by the prediction's image
+        id, which may be a file name."""
         file_name = read_fields(line, ["file_name"]).get("file_name")
         truth_image = self._image_by_path.get(path_of(file_name)) if type(file_name) is str else None
         if truth_image is None and image_id not in self._groups_of_image:
@@ -216,10 +223,11 @@ class Grouping:
         return image_by_path
 
     def finish(self, *, lacking_allowed: bool = False) -> list[Group]:
-        """Return the groups in the order of their values. lacking_allowed: leave groups without predictions out.
+        """Return the groups in the order of their values, with the lines of all models. lacking_allowed: whether groups
+        without predictions are left out without a word.
 
-        Raises `DataError` for groups that have no predictions of a model, or leaves them out with a note if the policy
-        skips what is bad: a group without any prediction is more likely a run of the detector that is missing."""
+        Otherwise raises `DataError` for groups that have no predictions of a model (more likely, a run of the detector
+        is missing), or leaves them out with a note if the policy skips what is bad."""
         for name, lines_by_key in self._models:
             lacking = [group for key, group in self._groups.items() if key not in lines_by_key]
             if lacking and not lacking_allowed:
@@ -235,12 +243,12 @@ class Grouping:
             names = ", ".join(name for name, _ in self._models)
             problem = "no group has predictions of every model; give all models the same groups"
             raise DataError(problem, place=names, code="not-whole")
-        return sorted(whole, key=lambda group: group.rank)
+        return sorted(whole, key=lambda group: group.sorting_key)
 
 
 def _list_groups(groups: Iterable[Group]) -> str:
     """Return groups in words for a message: the first few in their order, and how many more there are."""
-    names = [group.name for group in sorted(groups, key=lambda group: group.rank)]
+    names = [group.name for group in sorted(groups, key=lambda group: group.sorting_key)]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 

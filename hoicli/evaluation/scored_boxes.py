@@ -43,16 +43,17 @@ def read_detections(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBo
     score = scores_by_box(raw, scenes)
     without_score = np.isnan(score)
     score = np.where(without_score, _best_triplet_scores(raw, scenes), score)
-    scored, labelled = np.isfinite(score), scenes.labels >= 0
-    scored[_repeated_boxes(scenes, score, np.flatnonzero(scored & without_score))] = False
-    row = np.flatnonzero(scored & labelled)
+    is_scored = np.isfinite(score)
+    is_scored[_find_repeated(scenes, score, np.flatnonzero(is_scored & without_score))] = False
+    is_labelled = scenes.labels >= 0
+    row = np.flatnonzero(is_scored & is_labelled)
     has_boxes = np.diff(raw.box_start) > 0  # of each record
     states_scores = np.array([scores is not None for scores in raw.each("scores")], dtype=bool)
     numbers = Counter(
         records=int(has_boxes.sum()),
         scored=int((has_boxes & states_scores).sum()),
-        boxes=int(scored.sum()),
-        unlabelled=int((scored & ~labelled).sum()),
+        boxes=int(is_scored.sum()),
+        unlabelled=int((is_scored & ~is_labelled).sum()),
     )
     return DetectedBoxes(scenes.image_ids, scenes, row, score[row], numbers)
 
@@ -60,18 +61,19 @@ def read_detections(lines: Sequence[Line], vocabulary: Vocabulary) -> DetectedBo
 def _best_triplet_scores(raw: RawImages, scenes: Scenes) -> Floats:
     """Return [B] for each box the best score of the triplets in its record that name it, -inf if none does. `scenes`
     may have more triplets than the records (`raw`); those that were added do not count."""
-    best, stated = np.full(len(scenes.boxes), -np.inf), stated_in_record(scenes.hoi_start, np.diff(raw.hoi_start))
+    best = np.full(len(scenes.boxes), -np.inf)
+    is_stated = stated_in_record(scenes.hoi_start, np.diff(raw.hoi_start))
     for box_of_triplet in (scenes.subject, scenes.object):
-        triplets = np.flatnonzero(stated & (box_of_triplet >= 0))
+        triplets = np.flatnonzero(is_stated & (box_of_triplet >= 0))
         np.maximum.at(best, box_of_triplet[triplets], scenes.score[triplets])
     return best
 
 
-def _repeated_boxes(scenes: Scenes, score: Floats, candidates: Ints) -> Ints:
+def _find_repeated(scenes: Scenes, score: Floats, candidates: Ints) -> Ints:
     """Return those of the `candidates` (boxes) that repeat a better-scored one of the same image, label and corners."""
     boxes = np.column_stack([scenes.image_of_box[candidates], scenes.labels[candidates], scenes.boxes[candidates]])
-    order = np.lexsort((-score[candidates], *boxes.T))
     # equal boxes stand together, the best-scored first: a box that equals its predecessor repeats it
+    order = np.lexsort((-score[candidates], *boxes.T))
     repeats_previous = (boxes[order[1:]] == boxes[order[:-1]]).all(axis=1)
     repeated: Ints = candidates[order[1:][repeats_previous]]
     return repeated

@@ -50,7 +50,10 @@ def adapt_protocol(protocol: Protocol, vocabulary: Vocabulary) -> Protocol:
     other boxes. A shift of both sides by the same amount changes no overlap; it stays, so that results are equal to the
     last bit."""
     same_shift = protocol.prediction_shift == protocol.truth_shift
-    subsets = ("full", *vocabulary.groups, *vocabulary.subsets) if vocabulary.subsets and not protocol.roles else ()
+    subsets: tuple[str, ...] = ()
+    if vocabulary.subsets and not protocol.roles:
+        subsets = ("full", *vocabulary.groups, *vocabulary.subsets)
+    remarks = (f"the rules of {protocol.dataset}, boxes as recorded", protocol.remark)
     return replace(
         protocol,
         dataset=vocabulary.name,
@@ -61,7 +64,7 @@ def adapt_protocol(protocol: Protocol, vocabulary: Vocabulary) -> Protocol:
         truth_shift=protocol.truth_shift if same_shift else NO_SHIFT,
         last_pixel_shift=NO_SHIFT,
         drop_no_interaction=protocol.drop_no_interaction and vocabulary.no_interaction is not None,
-        remark="; ".join(filter(None, (f"the rules of {protocol.dataset}, boxes as recorded", protocol.remark))),
+        remark="; ".join(filter(None, remarks)),
     )
 
 
@@ -78,14 +81,17 @@ def _table_name(vocabulary: Vocabulary) -> str:
 
 def also_reported(vocabulary: Vocabulary) -> list[Protocol]:
     """Return the protocols of ALSO_REPORTED for a dataset."""
-    names = () if vocabulary.own else ALSO_REPORTED.get(_table_name(vocabulary), ())
-    return [protocols_for(vocabulary)[name] for name in names if name in protocols_for(vocabulary)]
+    if vocabulary.own:
+        return []
+    names = ALSO_REPORTED.get(_table_name(vocabulary), ())
+    protocols = protocols_for(vocabulary)
+    return [protocols[name] for name in names if name in protocols]
 
 
 @cache
 def protocols_for(vocabulary: Vocabulary) -> Mapping[str, Protocol]:
-    """Return the protocols that apply to a dataset, by name: those made for it and, if it has no table in TABLES, also
-    those of HICO-DET (or V-COCO, for verbs with roles), adapted to it."""
+    """Return the protocols that apply to a dataset, by name: those made for the dataset and, if it has no table in
+    TABLES, also those of HICO-DET (or V-COCO, for verbs with roles), adapted to it."""
     benchmark = OF_ITS_FILES.get(vocabulary.name, vocabulary.name)
     made_for_it = {
         row.name: replace(row, dataset=vocabulary.name) for row in PROTOCOLS.values() if row.dataset == benchmark
@@ -107,13 +113,13 @@ def main_protocol(vocabulary: Vocabulary) -> Protocol:
 
 
 def unique_by_name(rows: Iterable[Protocol]) -> list[Protocol]:
-    """Return one protocol of each name: of the views of a protocol, which have its name, only one remains."""
+    """Return one protocol of each name: of all views of a protocol, which share its name, only one remains."""
     return list({row.name: row for row in rows}.values())
 
 
 def diagnosed_protocol(vocabulary: Vocabulary) -> Protocol:
     """Return the protocol by which a dataset's errors are typed: `diag`, or `vcoco-s1` for a dataset with roles. For
-    any dataset but HICO-DET and V-COCO it is adapted, and scores the classes of that dataset's main protocol."""
+    any dataset but HICO-DET and V-COCO the protocol is adapted, and scores the classes of the dataset's main one."""
     row = PROTOCOLS[DIAGNOSED[_dataset_to_follow(vocabulary)]]
     if row.dataset == vocabulary.name:
         return row
@@ -134,7 +140,9 @@ def choose_protocols(names: Iterable[str], dataset: str | Vocabulary | None = No
     _check_known(listed)
     if dataset is None:
         named_datasets = (PROTOCOLS[name].dataset for name in listed if name != "all")
-        dataset = next(named_datasets, None) or (dataset_of(external[0]) if external else "hico")
+        dataset = next(named_datasets, None)
+        if dataset is None:
+            dataset = dataset_of(external[0]) if external else "hico"
     vocabulary = load(dataset) if isinstance(dataset, str) else dataset
     rows = protocols_for(vocabulary)
     if others := [name for name in listed if name != "all" and name not in rows]:
@@ -145,13 +153,13 @@ def choose_protocols(names: Iterable[str], dataset: str | Vocabulary | None = No
         listed = [main_protocol(vocabulary).name] if vocabulary.own else ["all"]
     chosen: dict[str, Protocol] = {}
     for name in listed:
-        chosen |= {each: rows[each] for each in (TABLES[_table_name(vocabulary)] if name == "all" else [name])}
+        several = TABLES[_table_name(vocabulary)] if name == "all" else [name]
+        chosen |= {each: rows[each] for each in several}
     for name in external:
         row = read_protocol(name, vocabulary, rows)
         if row.name in chosen:
-            raise UsageError(
-                f"{arg('protocol', name)}: there is another protocol called {row.name}; give one another name"
-            )
+            problem = f"there is another protocol called {row.name}; give one another name"
+            raise UsageError(f"{arg('protocol', name)}: {problem}")
         chosen[row.name] = row
     return list(chosen.values())
 
@@ -161,8 +169,10 @@ def _check_known(names: Sequence[str]) -> None:
     unknown = sorted({name for name in names if name not in PROTOCOLS and name != "all"})
     if unknown:
         meant = did_you_mean(unknown[0].lower(), PROTOCOLS)
-        names_text = ", ".join([*PROTOCOLS, *plugin_names("protocols")]) + (meant and f" ({meant})")
-        raise UsageError(f"{arg('protocol')}: unknown {', '.join(map(repr, unknown))}; choose from all, {names_text}")
+        suggestion = f" ({meant})" if meant else ""
+        known = ", ".join(["all", *PROTOCOLS, *plugin_names("protocols")])
+        quoted = ", ".join(map(repr, unknown))
+        raise UsageError(f"{arg('protocol')}: unknown {quoted}; choose from {known}{suggestion}")
 
 
 def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
@@ -177,7 +187,8 @@ def one_protocol(names: Sequence[str], dataset: str | None) -> Protocol | None:
 def names_asked_for(names: Iterable[str]) -> frozenset[str]:
     """Return the names of the protocols that the user asked for one by one, by name or file, and not through `all`."""
     listed = {part.strip() for part in chain.from_iterable(text.split(",") for text in names)} - {"all"}
-    return frozenset(str(record_of(part)["name"]) if part.endswith(ENDING) else part for part in listed)
+    files = {part for part in listed if part.endswith(ENDING)}
+    return frozenset(listed - files | {str(record_of(file)["name"]) for file in files})
 
 
 def _is_external(name: str) -> bool:

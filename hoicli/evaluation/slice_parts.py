@@ -21,9 +21,8 @@ def image_parts(slice_: Slice, truth: Scenes, vocabulary: Vocabulary) -> Bools:
         for image, image_id in enumerate(truth.image_ids):
             members[list(slice_.images.get(image_id, ())), image] = True
         if not members.any():
-            raise DataError(
-                f"names {min(slice_.images)!r} and others, but no image of the ground truth", place=slice_.name
-            )
+            problem = f"names {min(slice_.images)!r} and others, but no image of the ground truth"
+            raise DataError(problem, place=slice_.name)
         return members
     if slice_.measure == "people":
         people = np.isin(truth.labels, sorted(vocabulary.subject_ids))
@@ -32,7 +31,8 @@ def image_parts(slice_: Slice, truth: Scenes, vocabulary: Vocabulary) -> Bools:
         paired = truth.object >= 0
         pairs = np.stack([truth.subject[paired], truth.object[paired]], axis=1)
         counts = _count_distinct(truth.image_of_hoi[paired], pairs, len(truth.image_ids))
-    return _part_masks(np.searchsorted(slice_.cuts, counts, side="right"), len(slice_.parts))
+    part = np.searchsorted(slice_.cuts, counts, side="right")
+    return _part_masks(part, len(slice_.parts))
 
 
 def triplet_parts(slice_: Slice, scenes: Scenes, vocabulary: Vocabulary) -> Bools:
@@ -41,14 +41,17 @@ def triplet_parts(slice_: Slice, scenes: Scenes, vocabulary: Vocabulary) -> Bool
     label of a subject is in no part of the slice `subject`."""
     if slice_.measure == "subject":
         labels = scenes.labels[scenes.subject] if len(scenes.labels) else scenes.subject  # both empty without boxes
-        # a column [parts, 1] of each part's label, compared with the row [T] of labels
-        members: Bools = np.array([[vocabulary.object_ids[part]] for part in slice_.parts]) == labels
+        label_of_part = np.array([vocabulary.object_ids[part] for part in slice_.parts])
+        members: Bools = label_of_part[:, np.newaxis] == labels
         return members
     last_part = len(slice_.parts) - 1
     if not len(scenes.boxes):
         return _part_masks(np.full(len(scenes.subject), last_part), len(slice_.parts))
-    subject, object_ = scenes.boxes[scenes.subject], scenes.boxes[scenes.object]
-    value = object_area(object_) if slice_.measure == "objects" else centre_distance(subject, object_)
+    objects = scenes.boxes[scenes.object]
+    if slice_.measure == "objects":
+        value = object_area(objects)
+    else:
+        value = centre_distance(scenes.boxes[scenes.subject], objects)
     part = np.searchsorted(slice_.cuts, value, side="right")
     part[scenes.object < 0] = last_part  # `no_object`, which is the last part in a dataset with roles
     return _part_masks(part, len(slice_.parts))
@@ -68,7 +71,9 @@ def centre_distance(subject: Floats, object_: Floats) -> Floats:
     not depend on the size of the image: two equal squares side by side are 0.71 apart. subject, object_ [M, 4]: the
     corners of the boxes. The distance is 0 for equal centres, and infinite between two boxes that are single points."""
     with np.errstate(over="ignore", invalid="ignore"):
-        apart = _length((subject[:, :2] + subject[:, 2:]) / 2 - (object_[:, :2] + object_[:, 2:]) / 2)
+        subject_centre = (subject[:, :2] + subject[:, 2:]) / 2
+        object_centre = (object_[:, :2] + object_[:, 2:]) / 2
+        apart = _length(subject_centre - object_centre)
         mean_diagonal = (_length(subject[:, 2:] - subject[:, :2]) + _length(object_[:, 2:] - object_[:, :2])) / 2
         distance = np.where(apart > 0, np.inf, 0.0)
         np.divide(apart, mean_diagonal, out=distance, where=mean_diagonal > 0)

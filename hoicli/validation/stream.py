@@ -279,7 +279,7 @@ def _conclude(
         only_results = bool(checking.results) and not names_seen  # a file of result rows is about no images
         if missing and not only_results:
             findings.add("image-without-predictions", f"{name}: no line for {missing[0]!r}", len(missing))
-        mismatch = _box_evidence(truth, checking.compared).finding()
+        mismatch = _box_evidence(truth, checking.compared).find_misfit()
         if mismatch is not None:
             findings.add("boxes-off-ground-truth", f"{name}: {mismatch.text}", mismatch.boxes)
     checking.verdict = "" if labels is None else labels.verdict()
