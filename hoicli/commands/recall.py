@@ -54,7 +54,7 @@ def recall(
         as_released: The numbers of a project's code, to the digit: openpsg, sgg-benchmark or r1-sgg
             (docs/commands/recall.md has the differences).
     """
-    from hoicli.evaluation.recall_at_k import measure_recalls, not_in_training, recall_rows
+    from hoicli.evaluation.recall_at_k import find_unseen, measure_recalls, recall_rows
     from hoicli.evaluation.recall_conventions import PUBLISHED, RELEASED
     from hoicli.interface.inputs import Inputs, require_truth
 
@@ -73,7 +73,7 @@ def recall(
     stream, truth = inputs.predictions(predictions), inputs.read_truth(gt, vocabulary)
     unseen = None
     if train is not None:
-        unseen = not_in_training(truth, inputs.truth(train, "training set", name="train"), inputs.policy)
+        unseen = find_unseen(truth, inputs.truth(train, "training set", name="train"), inputs.policy)
     measured = measure_recalls(stream.refuse_match_records("recall"), truth, convention, inputs.policy, unseen=unseen)
     settings = {"data": vocabulary.signed, **truth.signed}
     if not vocabulary.own:  # no paper evaluates HICO-DET and the like by recall at K: the signature says so

@@ -27,8 +27,10 @@ from hoicli.vocabulary.labels import SUBJECT, Vocabulary
 
 ENDING = ".json"
 """A `--protocol` that ends so is a file."""
-LARGEST, MOST_POINTS = 1 << 20, 1001
-"""Bytes of a file; points of a recall grid: COCO has 101."""
+LARGEST = 1 << 20
+"""The most bytes of a file."""
+MOST_POINTS = 1001
+"""The most points of a recall grid: COCO has 101."""
 EVERY = "every"
 """The grid of a protocol that has none."""
 WORDS = ("title", "source", "remark")
@@ -52,11 +54,12 @@ def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -
     """Return in words what a protocol does, as `eval --explain` prints it: a line each for its name and source, boxes,
     matching, what counts and how results are averaged, and perhaps its remark. subjects: labels of subjects."""
     width = "x2 - x1 + 1 (inclusive pixels)" if protocol.inclusive else "x2 - x1 (edges)"
-    touch = "" if protocol.touching_overlap else ", 0 where boxes only touch"
+    overlap = "" if protocol.touching_overlap else ", 0 where boxes only touch"
     if protocol.union_margin:
-        touch += f", {write_number(protocol.union_margin)} added to the union"
-    pixels = f", {_shift_text(protocol.last_pixel_shift)} where the record says they are last pixels (.mat)"
-    predictions = _shift_text(protocol.prediction_shift) + (pixels if protocol.last_pixel_shift != NO_SHIFT else "")
+        overlap += f", {write_number(protocol.union_margin)} added to the union"
+    predictions = _shift_text(protocol.prediction_shift)
+    if protocol.last_pixel_shift != NO_SHIFT:
+        predictions += f", {_shift_text(protocol.last_pixel_shift)} where the record says they are last pixels (.mat)"
     shifts = f"predictions {predictions}, ground truth {_shift_text(protocol.truth_shift)}"
     # which labels must agree
     labels = ""
@@ -69,7 +72,7 @@ def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -
     sign = ">" if protocol.strict else ">="
 
     # what counts
-    caps = [
+    limits = [
         f"the interactions called {protocol.classes!r}" if protocol.classes else "",
         f"the best {protocol.triplets_per_image} triplets an image" if protocol.triplets_per_image else "",
         f"the best {protocol.predictions_per_class:,} predictions a class" if protocol.predictions_per_class else "",
@@ -78,16 +81,16 @@ def explain_protocol(protocol: Protocol, subjects: Sequence[str] = (SUBJECT,)) -
         "only pairs of two boxes, on both sides, whatever the object's label" if protocol.pairs_only else "",
         f"only images that annotate {protocol.images}" if protocol.images != "all" else "",
     ]
-    counted = "; ".join(cap for cap in caps if cap) or "every prediction of one of the interactions"
+    counted = "; ".join(filter(None, limits)) or "every prediction of one of the interactions"
 
     # what is averaged, and the text
-    mean = (
-        "the classes with ground truth"
-        if protocol.only_annotated_classes
-        else "all of them (0 for one without ground truth or predictions)"
-    )
+    mean = "all of them (0 for one without ground truth or predictions)"
+    if protocol.only_annotated_classes:
+        mean = "the classes with ground truth"
     classes = "; the classes are the verbs, with any object" if protocol.by_verb else ""
-    boxes = "not looked at: image-level labels" if protocol.whole_image else f"width {width}{touch}; {shifts}{labels}"
+    boxes = f"width {width}{overlap}; {shifts}{labels}"
+    if protocol.whole_image:
+        boxes = "not looked at: image-level labels"
     lines = [
         f"{protocol.name}: {protocol.title} ({protocol.source})",
         f"boxes    {boxes}",
@@ -143,14 +146,18 @@ def _grid_name(grid: tuple[float, ...]) -> str:
         GRID_TENTHS: "11-point AP at recall i/10",
         EVERY_RECALL: "area under the precision envelope at every recall",
     }
-    return names[grid] if grid in names else f"{len(grid)}-point AP at recall {grid[0]:g} to {grid[-1]:g}"
+    if grid in names:
+        return names[grid]
+    return f"{len(grid)}-point AP at recall {grid[0]:g} to {grid[-1]:g}"
 
 
 def protocol_record(row: Protocol) -> Record:
-    """Return the protocol as the JSON object that a protocol file would have for it, the grid by its name if it can."""
-    record: Record = {name: getattr(row, name) for name in _file_fields() if name not in _unused_later_fields(row)}
-    grids: dict[tuple[float, ...], Any] = {grid: name for name, grid in GRIDS.items()} | {EVERY_RECALL: EVERY}
-    return {**record, "grid": grids.get(row.grid, list(row.grid))}
+    """Return the protocol as the JSON object that a protocol file would have for it. A grid that has a name is written
+    by its name."""
+    unused = _unused_later_fields(row)
+    record: Record = {name: getattr(row, name) for name in _file_fields() if name not in unused}
+    grid_names: dict[tuple[float, ...], Any] = {grid: name for name, grid in GRIDS.items()} | {EVERY_RECALL: EVERY}
+    return {**record, "grid": grid_names.get(row.grid, list(row.grid))}
 
 
 def read_protocol(path: str, vocabulary: Vocabulary, rows: Mapping[str, Protocol]) -> Protocol:
@@ -159,7 +166,8 @@ def read_protocol(path: str, vocabulary: Vocabulary, rows: Mapping[str, Protocol
     path: the file, or the name under which the package adds it. rows: the dataset's published protocols by name, which
     the file may say it is `like`. Signatures state a digest of what the protocol computes, or the package with its
     version. Raises `DataError` that names the file and the field, `UsageError` if it is of another dataset."""
-    record, make_error = record_of(path), _error_maker(path)
+    record = record_of(path)
+    make_error = _error_maker(path)
     dataset = record.get("dataset", vocabulary.name)
     if dataset in DATASETS and dataset != vocabulary.name:
         raise UsageError(f"{arg('protocol', path)}: of {dataset}, not {vocabulary.name}; name protocols of one dataset")
@@ -204,9 +212,8 @@ def record_of(path: str) -> Record:
     else:
         added = plugin("protocols", path)
         if added is None or not isinstance(added.value, Mapping):
-            raise make_error(
-                "hoicli.protocols", "the entry point must name a dict, with the fields of a protocol's file"
-            )
+            problem = "the entry point must name a dict, with the fields of a protocol's file"
+            raise make_error("hoicli.protocols", problem)
         record = {**added.value, "name": path}
     field_names = ["like", *_file_fields()]
     for name in record:
@@ -246,23 +253,24 @@ def _make_protocol(
 ) -> Protocol:
     """Return the protocol that the object of a file describes: the one in `rows` that it is `like`, if it names one,
     with the file's fields in place of that one's."""
-    file_fields, like = _file_fields(), record.get("like")
+    file_fields = _file_fields()
     values = {
         name: _check_value(file_fields[name], value, make_error) for name, value in record.items() if name != "like"
     }
     values["dataset"] = vocabulary.name
+    like = record.get("like")
     if like is None:
-        return Protocol(
-            **{"title": "no published protocol", "source": "a file", "roles": bool(vocabulary.roles), **values}
-        )
+        defaults = {"title": "no published protocol", "source": "a file", "roles": bool(vocabulary.roles)}
+        return Protocol(**{**defaults, **values})
     if like not in rows:
         raise make_error("like", f"{like} is not of {vocabulary.name}; choose from {', '.join(rows)}")
-    return replace(rows[like], **{"title": f"like {like}", "source": "a file", "remark": "", **values})
+    words = {"title": f"like {like}", "source": "a file", "remark": ""}
+    return replace(rows[like], **{**words, **values})
 
 
 def _check_value(field: Field[Any], value: Any, make_error: MakeError) -> Any:
-    """Return the value of one field as `Protocol` has it (arrays become tuples, numbers floats). Raises an error
-    of `make_error` if its type or range is wrong; `_check_together` checks what fields have to do with each other."""
+    """Return the value of one field as `Protocol` has it (arrays become tuples, numbers floats). Raises an error of
+    `make_error` if its type or range is wrong. Whether fields go together is checked later, by `_check_together`."""
     name = field.name
     if name == "grid":
         return _check_grid(value, make_error)
@@ -319,9 +327,8 @@ def _check_together(row: Protocol, vocabulary: Vocabulary, make_error: MakeError
     ):
         for subset in subsets:
             if subset not in choices:
-                raise make_error(
-                    name, f"{vocabulary.name} has no {short(subset)}; it has {', '.join(choices) or 'none'}"
-                )
+                has = ", ".join(choices) or "none"
+                raise make_error(name, f"{vocabulary.name} has no {short(subset)}; it has {has}")
     roles = bool(vocabulary.roles)
     for name, fits in (
         ("person_first", roles),

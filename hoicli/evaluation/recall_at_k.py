@@ -3,9 +3,9 @@ that under each constraint, and their rows.
 
 R@K is the mean over images of how much of their ground truth is found; mR@K the mean over verbs of that of the ground
 truth with the verb; zR@K that of triplets that a detector did not see in training. R@K-relative and mR@K-relative take
-for K the number of the image's own triplets. An image's ground truth is found by
-the predictions of its own line alone, so batches may come in any order and from several processes; sums are exact
-(math.fsum), so no order of images changes a value."""
+for K the number of the image's own triplets. An image's ground truth is found by the predictions of its own line alone,
+so batches may come in any order and from several processes; sums are exact (math.fsum), so no order of images changes a
+value."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hoicli.errors import DataError
 from hoicli.evaluation.coverage import Coverage
@@ -42,19 +44,23 @@ NEVER = np.iinfo(np.int64).max
 """The rank of what is not found, or not ranked."""
 
 
-def ranks(scenes: Scenes, *, as_listed: bool = False) -> dict[str, Ints]:
+def rank_predictions(scenes: Scenes, *, as_listed: bool = False) -> dict[str, Ints]:
     """Return the rank of each prediction in its image, from 0 by descending score, as an array [T] for each constraint:
     with graph constraint only the best prediction of each pair of boxes is ranked, and the others have the rank NEVER;
     without, all are ranked.
 
-    as_listed: equal scores keep their order in the input; otherwise they are ranked by verb, labels and corners of the
-    boxes, so that the order of the input is no matter. Two pairs of boxes are different if their indices are."""
+    as_listed: whether equal scores keep their order in the input; otherwise they are ranked by verb, labels and corners
+    of the boxes, so that the order of the input is no matter. Two pairs of boxes are different if their indices are."""
     every = np.arange(len(scenes.score))
     if not as_listed:
-        labels = scenes.object_label, scenes.labels[scenes.subject]
-        every = order_by_score(
-            scenes.score, lambda rows: [*scenes.ends(rows), *(label[rows] for label in labels), scenes.verb[rows]]
-        )
+        subject_label = scenes.labels[scenes.subject]
+
+        def sorting_columns(rows: Ints) -> list[NDArray[Any]]:
+            """Return the columns that decide between predictions (rows) of equal score, the last one first."""
+            labels = (scenes.object_label[rows], subject_label[rows])
+            return [*scenes.ends(rows), *labels, scenes.verb[rows]]
+
+        every = order_by_score(scenes.score, sorting_columns)
     pair = scenes.subject * len(scenes.boxes) + scenes.object  # one number for each pair of boxes
     best_of_pairs = every[ranks_in_groups(pair[every], scenes.score[every]) == 0]
     ranks_by_constraint = {name: np.full(len(every), NEVER) for name in CONSTRAINTS}
@@ -63,13 +69,14 @@ def ranks(scenes: Scenes, *, as_listed: bool = False) -> dict[str, Ints]:
     return ranks_by_constraint
 
 
-class Found:
-    """Gathers, batch by batch, which ground-truth triplets are found, and at which rank first; `rank` gives the result.
+class FirstRanks:
+    """Gathers, batch by batch, which ground-truth triplets are found, and at which rank first (`first_ranks`).
     caveats: the mask of the predictions' caveats."""
 
     def __init__(self, *, as_listed: bool = False) -> None:
-        """Begin with nothing found. as_listed: rank predictions of equal score in the order of the input."""
-        self._as_listed, self.caveats = as_listed, 0
+        """Begin with nothing found. as_listed: whether predictions of equal score are ranked in the input's order."""
+        self._as_listed = as_listed
+        self.caveats = 0
         self._found = Growing(triplet=np.int64, **dict.fromkeys(CONSTRAINTS, np.int64))
         self._images = Growing(image=np.int64, content=np.int64)
 
@@ -78,17 +85,18 @@ class Found:
         row, triplet = batch.overlapping_pairs(protocol)
         triplets_found, index = np.unique(triplet, return_inverse=True)
         best_ranks = {}
-        for constraint, rank in ranks(batch.predictions, as_listed=self._as_listed).items():
+        for constraint, rank in rank_predictions(batch.predictions, as_listed=self._as_listed).items():
             best_ranks[constraint] = np.full(len(triplets_found), NEVER)
             np.minimum.at(best_ranks[constraint], index, rank[row])
         self._found.add(triplet=triplets_found, **best_ranks)
         self.caveats |= batch.predictions.every_caveat
         # What is predicted of each image, as released evaluators leave out images without boxes or triplets.
-        has_boxes, has_triplets = np.diff(batch.predictions.box_start) > 0, np.diff(batch.predictions.hoi_start) > 0
-        content = np.where(has_triplets, PREDICTIONS, np.where(has_boxes, BOXES, NOTHING))
+        content = np.full(len(batch.image), NOTHING)
+        content[np.diff(batch.predictions.box_start) > 0] = BOXES
+        content[np.diff(batch.predictions.hoi_start) > 0] = PREDICTIONS
         self._images.add(image=batch.image, content=content)
 
-    def merge(self, other: Found) -> None:
+    def merge(self, other: FirstRanks) -> None:
         """Add what was gathered from other images."""
         self._found.merge(other._found)
         self._images.merge(other._images)
@@ -100,7 +108,7 @@ class Found:
         images: list[int] = self._images["image"].tolist()
         return images
 
-    def rank(self, constraint: str, triplets: int) -> Ints:
+    def first_ranks(self, constraint: str, triplets: int) -> Ints:
         """Return [triplets] for each ground-truth triplet the rank of the best prediction that finds it, or NEVER."""
         rank = np.full(triplets, NEVER)
         rank[self._found["triplet"]] = self._found[constraint]
@@ -122,10 +130,10 @@ class Unseen:
     name: str
 
 
-def not_in_training(truth: GroundTruth, training: Stream, policy: ErrorPolicy) -> Unseen:
+def find_unseen(truth: GroundTruth, training: Stream, policy: ErrorPolicy) -> Unseen:
     """Return which triplets of the ground truth are unseen: those whose labels (subject, verb, object) no triplet of
-    the training set has. Its name in the result is a digest of the different triplets of the training set. Raises
-    `DataError` for a bad line, and for a training set without triplets."""
+    the training set has. The set's name in the result is a digest of its different triplets. Raises `DataError` for a
+    bad line, and for a training set without triplets."""
     vocabulary = truth.vocabulary
     with no_garbage_collection():
         batches = read_scenes(training, vocabulary, scored=False, policy=policy)
@@ -170,9 +178,9 @@ def counted_triplets(truth: GroundTruth, *, repeats: bool = False) -> Bools:
     boxes and verb only the first, unless `repeats` count, too."""
     if repeats:
         return truth.scenes.interaction >= 0
-    scenes, verbs = truth.scenes, len(truth.vocabulary.verbs)
+    scenes = truth.scenes
     pair = scenes.subject * len(scenes.boxes) + scenes.object
-    _, first_rows = np.unique(pair * verbs + scenes.verb, return_index=True)
+    _, first_rows = np.unique(pair * len(truth.vocabulary.verbs) + scenes.verb, return_index=True)
     is_first = np.zeros(len(scenes.verb), dtype=bool)
     is_first[first_rows] = True
     return is_first & (scenes.interaction >= 0)
@@ -185,7 +193,7 @@ class Measured:
     it out."""
 
     truth: GroundTruth
-    ranks_found: Found
+    ranks_found: FirstRanks
     convention: Convention
     unseen: Unseen | None = None
 
@@ -205,16 +213,20 @@ class Measured:
         """Return the recalls that the `k` best-ranked predictions of each image reach, by name: R, mR, zR (if it is
         known which triplets are unseen) and F1, the harmonic mean of R and mR. constraint: one of CONSTRAINTS; k: None
         for as many predictions of each image as it has triplets that count."""
-        image, rows = self.truth.scenes.image_of_hoi, np.flatnonzero(self._counted)
-        limit = np.bincount(image[rows], minlength=len(self.truth.scenes.image_ids))[image] if k is None else k
-        hits = self.ranks_found.rank(constraint, len(image)) < limit
+        image = self.truth.scenes.image_of_hoi  # [T] of each triplet of the ground truth
+        rows = np.flatnonzero(self._counted)
+        own_counts = np.bincount(image[rows], minlength=len(self.truth.scenes.image_ids))  # of each image
+        limit = own_counts[image] if k is None else k
+        hits = self.ranks_found.first_ranks(constraint, len(image)) < limit
         recalls_of = {"R": self._recall(rows, hits), "mR": self._recall(rows, hits, by_verb=True)}
         if self.unseen is not None:
             recalls_of["zR"] = self._recall(rows[self.unseen.triplets[rows]], hits)
-        r, mr = recalls_of["R"].value, recalls_of["mR"].value
+        recall = recalls_of["R"].value
+        mean_recall = recalls_of["mR"].value
         f1 = None
-        if r is not None and mr is not None:
-            f1 = 2 * r * mr / (r + mr) if r + mr > 0 else 0.0
+        if recall is not None and mean_recall is not None:
+            both = recall + mean_recall
+            f1 = 2 * recall * mean_recall / both if both > 0 else 0.0
         return recalls_of | {"F1": Recall(f1, n=recalls_of["mR"].n, verbs={})}
 
     def _recall(self, rows: Ints, hits: Bools, *, by_verb: bool = False) -> Recall:
@@ -225,10 +237,10 @@ class Measured:
         group = scenes.verb[rows] if by_verb else np.zeros_like(rows)
         images = len(scenes.image_ids)
         # Triplets are counted by key, a number for each group (a verb, or 0 for all) and image.
-        keys, index_of_row, size = np.unique(
-            group * images + scenes.image_of_hoi[rows], return_inverse=True, return_counts=True
-        )
-        shares = (np.bincount(index_of_row, weights=hits[rows], minlength=len(keys)) / size).tolist()
+        key_of_row = group * images + scenes.image_of_hoi[rows]
+        keys, index_of_row, size = np.unique(key_of_row, return_inverse=True, return_counts=True)
+        hit_counts = np.bincount(index_of_row, weights=hits[rows], minlength=len(keys))
+        shares = (hit_counts / size).tolist()
         group_of_key = keys // max(images, 1)
         bounds = pairwise([*run_starts(group_of_key).tolist(), len(group_of_key)])
         recalls = {int(group_of_key[begin]): math.fsum(shares[begin:end]) / (end - begin) for begin, end in bounds}
@@ -250,9 +262,10 @@ def measure_recalls(
     unseen: which triplets zR@K is about, None to leave it out. Raises `DataError` for a bad line, or an image that the
     ground truth does not have."""
 
-    def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[Found, Coverage]:
+    def gather(lines: Iterable[Line], shared_policy: ErrorPolicy) -> tuple[FirstRanks, Coverage]:
         """Read some lines, and return what they find and how well they fit the ground truth."""
-        ranks_found, coverage = Found(as_listed=bool(convention.name)), Coverage()
+        ranks_found = FirstRanks(as_listed=bool(convention.name))
+        coverage = Coverage()
         for batch, _ in match_batches(lines, truth, [], Filters(), shared_policy):
             ranks_found.add(batch, convention.matching)
             coverage.add(batch)
@@ -281,13 +294,14 @@ def recall_rows(
     """Yield a row for every metric at every K under each constraint, in percent. `n` is the number of images for R@K
     and zR@K, and of verbs for mR@K and F1@K. per_class: also yield the recall R@K of each verb, where `n` is the number
     of its triplets. ks: the values of K, None for the number of the image's triplets."""
-    convention, unseen = measured.convention, measured.unseen
+    convention = measured.convention
+    unseen = measured.unseen
     pairs = product(convention.constraints, ks)
     recalls = {(constraint, k): measured.recalls(constraint, k) for constraint, k in pairs}
-    # `released` in a signature names the evaluator whose way of computing recall is followed
-    settings = {**settings, **({"released": convention.name} if convention.name else {})}
     # caveats: facts about where the predictions came from that affect these numbers
-    settings |= caveats.settings(measured.ranks_found.caveats & convention.matching.depends_on)
+    settings = {**settings, **caveats.settings(measured.ranks_found.caveats & convention.matching.depends_on)}
+    if convention.name:
+        settings["released"] = convention.name  # the evaluator whose way of computing recall is followed
 
     def last_keys(constraint: str, more: Mapping[str, str]) -> Row:
         """Return the keys that rows under a constraint end with. more: further settings for the signature."""
@@ -298,16 +312,21 @@ def recall_rows(
     for name, (constraint, k) in product(names, recalls):
         if k is None and name not in ("R", "mR"):  # nobody has the others relative
             continue
-        recall, split = recalls[constraint, k][name], {} if name != "zR" or unseen is None else {"split": unseen.name}
-        subset, value = "unseen" if split else "full", percent(recall.value)
-        yield result_row(_metric_name(name, k), subset=subset, value=value, n=recall.n, **last_keys(constraint, split))
-    verbs, counts = measured.truth.vocabulary.verbs, measured.verb_counts.tolist()
-    for (constraint, k), recalls_by_name in recalls.items() if per_class else ():
+        recall = recalls[constraint, k][name]
+        numbers = {"value": percent(recall.value), "n": recall.n}
+        if name == "zR" and unseen is not None:
+            keys = {"subset": "unseen", **numbers, **last_keys(constraint, {"split": unseen.name})}
+        else:
+            keys = {"subset": "full", **numbers, **last_keys(constraint, {})}
+        yield result_row(_metric_name(name, k), **keys)
+    if not per_class:
+        return
+    verbs = measured.truth.vocabulary.verbs
+    counts = measured.verb_counts.tolist()
+    for (constraint, k), recalls_by_name in recalls.items():
         for verb, value in recalls_by_name["mR"].verbs.items():
-            numbers = {"value": percent(value), "n": counts[verb]}
-            yield result_row(
-                _metric_name("R", k), subset="full", verb=verbs[verb], **numbers, **last_keys(constraint, {})
-            )
+            keys = {"subset": "full", "verb": verbs[verb], "value": percent(value), "n": counts[verb]}
+            yield result_row(_metric_name("R", k), **keys, **last_keys(constraint, {}))
 
 
 def _metric_name(name: str, k: int | None) -> str:

@@ -88,8 +88,11 @@ class Slice:
         """Return the class numbers of each part of a slice of classes. positives: how many triplets each class has."""
         if self.classes:
             return self.classes
-        parts = [bisect_right(self.cuts, count) for count in positives]
-        return [frozenset(i for i, part in enumerate(parts) if part == number) for number in range(len(self.parts))]
+        part_of_class = [bisect_right(self.cuts, count) for count in positives]
+        classes_of_parts: list[set[int]] = [set() for _ in self.parts]
+        for class_number, part in enumerate(part_of_class):
+            classes_of_parts[part].add(class_number)
+        return [frozenset(classes) for classes in classes_of_parts]
 
     def tags(self, part: str) -> dict[str, str]:
         """Return the fields that tell result rows about a part from others: {"slice": "people", "part": "2"}."""
@@ -98,7 +101,8 @@ class Slice:
     def setting(self, part: str) -> dict[str, str]:
         """Return what the signature of a row about a part states: {"slice": "people/2"}, with the file's digest if one
         defines the slice."""
-        return {"slice": f"{self.name}{'@' if self.digest else ''}{self.digest}/{part}"}
+        digest = f"@{self.digest}" if self.digest else ""
+        return {"slice": f"{self.name}{digest}/{part}"}
 
 
 @dataclass(frozen=True)
@@ -120,14 +124,16 @@ def parse_slices(texts: Iterable[str], vocabulary: Vocabulary) -> list[Slice]:
     Raises `UsageError` for an unknown name, cuts that do not ascend and slices that the dataset does not have;
     `DataError` for a bad line of a FILE."""
     slices: dict[str, Slice] = {}
-    for text in (part.strip() for part in chain.from_iterable(several.split(",") for several in texts)):
-        slice_ = _measured_slice(text, vocabulary) if text.split(":")[0] in MEASURES else _read_slice(text)
+    parts = chain.from_iterable(several.split(",") for several in texts)
+    for part in parts:
+        text = part.strip()
+        slice_ = _make_measured_slice(text, vocabulary) if text.split(":")[0] in MEASURES else _read_slice(text)
         if slices.setdefault(slice_.name, slice_) != slice_:
             raise UsageError(f"{arg('slice', text)}: another slice is called {slice_.name}; rename one of the files")
     return list(slices.values())
 
 
-def _measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
+def _make_measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
     """Return the slice that a text like `people` or `distance:0.5:1` names: a key of MEASURES, perhaps followed by cuts
     that replace the measure's own. Raises `UsageError` for bad cuts, and for slices that the dataset does not have."""
     name, *cut_texts = text.split(":")
@@ -136,7 +142,7 @@ def _measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
         problem = f"{name} has a part for each {name}, without cuts; leave {text.removeprefix(name)!r} out"
         raise UsageError(f"{arg('slice', text)}: {problem}")
     cuts = _parse_cuts(text, cut_texts) or measure.cuts
-    if measure.of == CLASSES and not measure.cuts:  # with usual cuts, it depends on the ground truth
+    if measure.of == CLASSES and not measure.cuts:  # a measure of classes with cuts of its own goes by the ground truth
         classes_of_parts = _classes_of_parts(text, cuts, vocabulary)
         return Slice(
             name=_slice_text(name, cuts),
@@ -160,7 +166,9 @@ def _measured_slice(text: str, vocabulary: Vocabulary) -> Slice:
 def _slice_text(name: str, cuts: Sequence[float]) -> str:
     """Return the name of a slice in rows and signatures: that of its measure, followed by the cuts if they are not the
     measure's own (`people`, `people:2:4`)."""
-    return name if cuts == MEASURES[name].cuts else ":".join([name, *map(write_number, cuts)])
+    if cuts == MEASURES[name].cuts:
+        return name
+    return ":".join([name, *map(write_number, cuts)])
 
 
 def _parse_cuts(text: str, cut_texts: Sequence[str]) -> tuple[float, ...]:
@@ -178,8 +186,8 @@ def _parse_cuts(text: str, cut_texts: Sequence[str]) -> tuple[float, ...]:
 
 
 def _range_names(cuts: Sequence[float], *, whole: bool) -> Iterator[str]:
-    """Yield the names of the ranges that ascending cuts make of the numbers from 0 on: for the cuts 3 and 6 `0-3`,
-    `3-6`, `6+`. whole: the numbers are whole, so that the names are `0-2`, `3-5`, `6+`."""
+    """Yield the names of the ranges into which ascending cuts divide the numbers from 0 on: for the cuts 3 and 6 `0-3`,
+    `3-6`, `6+`. whole: whether the numbers are whole; the names are then `0-2`, `3-5`, `6+`."""
     for low, high in pairwise([0.0, *cuts]):
         last = high - 1 if whole and high == int(high) else high
         yield write_number(low) if low == last else f"{write_number(low)}-{write_number(last)}"
@@ -190,25 +198,27 @@ def _classes_of_parts(text: str, cuts: Sequence[float], vocabulary: Vocabulary) 
     """Return the class numbers in each part, by the part's name, for a slice that divides the classes.
 
     text: `verb` or `object` for a part for each of these, `frequency` for the dataset's groups (rare, non_rare). cuts:
-    numbers of training triplets; with any, the parts are the ranges between them. Raises `UsageError` without any."""
-    pairs, counts = list(enumerate(vocabulary.interactions)), vocabulary.training_counts
+    numbers of training triplets; with any, the parts are the ranges between them. Raises `UsageError` if there is no
+    part, or nothing to cut."""
+    counts = vocabulary.training_counts
+    pairs = list(enumerate(vocabulary.interactions))  # (class number, (verb, object))
     if cuts and not counts:
         problem = f"{vocabulary.name} has no training counts, only groups"
-        raise UsageError(
-            f"{arg('slice', text)}: {problem}; leave out the cuts, or make a dataset with hoicli vocab --train"
-        )
+        fix = "leave out the cuts, or make a dataset with hoicli vocab --train"
+        raise UsageError(f"{arg('slice', text)}: {problem}; {fix}")
     if cuts:
+        ranges = zip(_range_names(cuts, whole=True), pairwise([0.0, *cuts, math.inf]), strict=True)
         parts = {
-            part: frozenset(i for i, count in enumerate(counts) if low <= count < high)
-            for part, (low, high) in zip(_range_names(cuts, whole=True), pairwise([0.0, *cuts, math.inf]), strict=True)
+            part: frozenset(number for number, count in enumerate(counts) if low <= count < high)
+            for part, (low, high) in ranges
         }
     elif text == "frequency":
         parts = {group: classes for group, classes in vocabulary.groups.items() if classes}
     elif text == "verb":
-        parts = {verb: frozenset(i for i, pair in pairs if pair[0] == verb) for verb in vocabulary.verbs}
+        parts = {verb: frozenset(number for number, pair in pairs if pair[0] == verb) for verb in vocabulary.verbs}
     else:
         objects = () if vocabulary.roles else vocabulary.objects  # classes with roles are of any object
-        parts = {thing: frozenset(i for i, pair in pairs if pair[1] == thing) for thing in objects}
+        parts = {thing: frozenset(number for number, pair in pairs if pair[1] == thing) for thing in objects}
     if not parts:
         has_none = "classes by training frequency" if text == "frequency" else "classes by object"
         raise UsageError(f"{arg('slice', text)}: {vocabulary.name} has no {has_none}")
@@ -220,12 +230,11 @@ def _read_slice(path: str) -> Slice:
     Raises `UsageError` if there is no such file, `DataError` for a bad line or too many parts."""
     if not path or not Path(path).exists():
         meant = did_you_mean(path.split(":")[0], MEASURES)
-        choices_text = f"choose from {', '.join(MEASURES)}, or name a file of `image_id<TAB>slice` lines"
+        suggestion = f" ({meant})" if meant else ""
+        fix = f"choose from {', '.join(MEASURES)}, or name a file of `image_id<TAB>slice` lines"
         if path.replace(".", "", 1).isdigit():  # objects:32,96
-            choices_text = "commas are between slices, colons between cuts: objects:32:96"
-        raise UsageError(
-            f"{arg('slice', path)}: there is no such slice or file; {choices_text}{meant and f' ({meant})'}"
-        )
+            fix = "commas are between slices, colons between cuts: objects:32:96"
+        raise UsageError(f"{arg('slice', path)}: there is no such slice or file; {fix}{suggestion}")
     image_part_pairs = _read_image_parts(path)
     parts = tuple(sorted({part for _, part in image_part_pairs}))
     if not parts:
@@ -237,10 +246,11 @@ def _read_slice(path: str) -> Slice:
         numbers_by_image.setdefault(image_id, set()).add(parts.index(part))
     sorted_lines = "".join(f"{image_id}\t{part}\n" for image_id, part in sorted(image_part_pairs))
     digest = sha256(sorted_lines.encode()).hexdigest()[:8]
-    # characters that stand between names in options and signatures
+    # without the characters that stand between names in options and signatures
     name = re.sub(r"[|,\s/@:]", "_", Path(path).name.split(".")[0]) or FILE
+    if name in MEASURES:
+        name = f"{name}_file"
     images = {image_id: frozenset(numbers) for image_id, numbers in numbers_by_image.items()}
-    name = f"{name}_file" if name in MEASURES else name
     return Slice(name, measure=FILE, parts=parts, digest=digest, images=images)
 
 
