@@ -32,7 +32,7 @@ from hoicli.interface.options import Given, Names, Path, Tags, Unpack, Viewed
 from hoicli.interface.results import Records, Result
 from hoicli.io.messages import kept_notes, note
 from hoicli.records.columns import BATCH
-from hoicli.records.detections import Detections, State, detections, images_of, state_of
+from hoicli.records.detections import Detections, State, check_detections, make_state, read_state
 from hoicli.records.intake import UNKNOWN_IMAGE, unknown_image
 from hoicli.records.names import is_blank
 from hoicli.records.parsing import short
@@ -113,7 +113,7 @@ class Evaluator:
             if name not in self._truth.position:
                 problem = f"{unknown_image(name, self._truth.position)}; give the ground truth of its set"
                 raise DataError(problem, code=UNKNOWN_IMAGE)
-            image = detections(name, arrays, self._vocabulary)
+            image = check_detections(name, arrays, self._vocabulary)
             is_repeated = name in self._images
             if not _add_image(image, self._images):
                 raise DataError("this image was updated already; update each once, and reset() before the next epoch")
@@ -205,7 +205,7 @@ class Evaluator:
             images = iter(other._images.values())
             repeated = self._repeated | other._repeated
         elif isinstance(other, Mapping):
-            images, repeated = images_of(other, self._vocabulary, "state"), self._repeated.copy()
+            images, repeated = read_state(other, self._vocabulary, "state"), self._repeated.copy()
         else:
             raise UsageError(f"merge(): is {type(other).__name__}; give an Evaluator, or what state() returned")
         merged = self._images.copy()
@@ -229,7 +229,7 @@ class Evaluator:
 
         `hoicli.records.detections.State` describes the arrays. The states of several processes concatenated along the
         first axis, array by array, are the state of all of them. Commands read a saved state as predictions."""
-        return state_of(list(self._images.values()), self._vocabulary)
+        return make_state(list(self._images.values()), self._vocabulary)
 
     def save(self, path: Path) -> None:
         """Write the predictions of all images so far to a file of JSON lines (.gz compresses) that `hoicli eval` and
@@ -244,7 +244,7 @@ class Evaluator:
             raise UsageError(f"save: {os.fspath(path)}: is the ground truth; give another name", code="bad-output")
         with python_call():
             images = sorted(self._images.values(), key=lambda image: image.image_id)
-            Records(image.record(self._vocabulary, scored=True) for image in images).write(os.fspath(path), "save:")
+            Records(image.to_record(self._vocabulary, scored=True) for image in images).write(os.fspath(path), "save:")
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], gt: Given, protocol: Names = None, **options: Any) -> Evaluator:

@@ -154,7 +154,14 @@ def _make_dataset(truth: Given, train: Given | None, output: str, on_error: str)
     first file of ground truth. Raises `UsageError` if there is no name, `DataError` if there are no triplets."""
     from hoicli.interface.inputs import Inputs
     from hoicli.records.intake import policy_of
-    from hoicli.records.seen import Seen, dataset_name, dataset_of, format_content, tell_doubts, unify_spellings
+    from hoicli.records.seen import (
+        LabelCounts,
+        dataset_name,
+        describe_dataset,
+        format_content,
+        tell_doubts,
+        unify_spellings,
+    )
     from hoicli.tables.notations import check_lines
 
     check_lines(output, arg("output"), "the file of a dataset is JSON; end the name in .json")
@@ -166,7 +173,7 @@ def _make_dataset(truth: Given, train: Given | None, output: str, on_error: str)
     if not name:
         raise UsageError(f"{arg('from_')}: name the dataset with {arg('output', like='NAME.json')}")
 
-    labels_seen = [Seen() for _ in streams]  # of the ground truth, then of the training set
+    labels_seen = [LabelCounts() for _ in streams]  # of the ground truth, then of the training set
     for labels, stream in zip(labels_seen, streams, strict=True):
         labels.add_stream(stream, policy_of(on_error))
     labels_seen = unify_spellings(labels_seen)
@@ -175,7 +182,7 @@ def _make_dataset(truth: Given, train: Given | None, output: str, on_error: str)
         problem = "no triplets in it: a dataset's classes are those of its ground truth"
         raise DataError(problem, place=streams[0].name)
 
-    content = dataset_of(labels_seen, name)
+    content = describe_dataset(labels_seen, name)
     tell_doubts(labels_seen)
     subjects = ", ".join(f"{label} ({count:,})" for label, count in truth_seen.subjects.most_common(5))
     more = ", ..." if len(truth_seen.subjects) > 5 else ""

@@ -12,7 +12,7 @@ from typing import Any
 from hoicli.diagnosis.error_types import MISSED
 from hoicli.errors import DataError, HoicliError, arg
 from hoicli.records.kinds import DIFFERENCE
-from hoicli.records.metrics import LOWER, better, printed_by
+from hoicli.records.metrics import LOWER, better_direction, metrics_of
 from hoicli.records.oracles import OF_A_SIDE
 from hoicli.records.result_rows import settings_of
 from hoicli.tables.cells import number_text
@@ -29,7 +29,7 @@ AnyRow = Mapping[str, Any]
 Finding = tuple[float, str]
 """How many points of a mAP difference a finding explains, and the finding in words."""
 NAMES = {
-    metric.name: metric.words for metric in printed_by("compare") if metric.kinds == (DIFFERENCE,) and metric.words
+    metric.name: metric.words for metric in metrics_of("compare") if metric.kinds == (DIFFERENCE,) and metric.words
 }
 """The words for each metric that a sentence may be about."""
 
@@ -102,7 +102,7 @@ def failure(rows: Sequence[AnyRow], margin: float) -> HoicliError | None:
 
 def _less_is_better(row: AnyRow) -> bool:
     """Return whether lower values are better for the metric whose difference a row has."""
-    return better(row["metric"].removesuffix("_diff")) == LOWER
+    return better_direction(row["metric"].removesuffix("_diff")) == LOWER
 
 
 def _protocol_and_tags(row: AnyRow) -> tuple[Any, Any]:

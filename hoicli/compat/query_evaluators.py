@@ -30,7 +30,7 @@ from hoicli.evaluation.filters import Filters, PairNms
 from hoicli.interface.command import python_call
 from hoicli.records.arrays import check_range, read_array
 from hoicli.records.boxes import pair_nms
-from hoicli.records.detections import detections
+from hoicli.records.detections import check_detections
 from hoicli.records.reading import scenes_of_detections
 from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
 from hoicli.vocabulary.labels import Vocabulary
@@ -211,7 +211,7 @@ def remove_suppressed(predictions: dict[str, Arrays], nms: PairNms | None, vocab
     """Return the predictions that pair NMS leaves, by the name of their image. nms: None for all predictions."""
     if nms is None or not predictions:
         return predictions
-    images = [detections(name, arrays, vocabulary) for name, arrays in predictions.items()]
+    images = [check_detections(name, arrays, vocabulary) for name, arrays in predictions.items()]
     scenes = scenes_of_detections(images, vocabulary)
     is_left = pair_nms(scenes, np.ones(len(scenes.score), dtype=bool), **nms._asdict())
     is_left_by_image = np.split(is_left, scenes.hoi_start[1:-1])

@@ -13,7 +13,7 @@ from hoicli.converters.containers.source import Source
 from hoicli.converters.context import Context
 from hoicli.converters.numbers import corners
 from hoicli.converters.vlm.answer_rows import is_answers
-from hoicli.records.detections import NAMES, detections, given_of
+from hoicli.records.detections import NAMES, check_detections, images_of_state
 from hoicli.records.image import image_id_problems, problems
 from hoicli.records.parsing import Record, parse, short
 
@@ -52,9 +52,9 @@ def read_state(source: Source, context: Context) -> Iterator[Record]:
     def build(item: tuple[str, dict[str, Any]]) -> Record:
         """Return the record of an image. item: its id, and its predictions as the arrays that `detections` takes."""
         image_id, predictions = item
-        return detections(image_id, predictions, vocabulary).record(vocabulary, scored=True)
+        return check_detections(image_id, predictions, vocabulary).to_record(vocabulary, scored=True)
 
-    states = given_of(arrays(source, NAMES), vocabulary, source.name)
+    states = images_of_state(arrays(source, NAMES), vocabulary, source.name)
     items = ((f"image {short(image_id)}.", (image_id, predictions)) for image_id, predictions in states)
     return context.each(items, build, source)
 

@@ -28,7 +28,7 @@ from hoicli.corruption.catalogue import JPEG_QUALITY
 from hoicli.corruption.pixels import Image
 from hoicli.corruption.sensor import decode_jpeg, encode_jpeg
 from hoicli.errors import DataError, arg
-from hoicli.records.picture_size import TURNED, misfit
+from hoicli.records.picture_size import TURNED, describe_misfit
 
 LARGEST_SIDE = 30_000
 """Pixels; OpenCV's warps count the pixels of a side in 16 bits."""
@@ -144,7 +144,7 @@ def _check_fits_record(picture: Picture, record: Mapping[str, Any], place: str) 
         sizes = f"the record says {record_size[0]} x {record_size[1]}, the file has {width} x {height} pixels{turned}"
         raise DataError(f"{sizes}; give the right image or correct the record", place=place, field="width")
     known_size = (width, height) if "width" in record and "height" in record else None
-    if problem := misfit(known_size, record.get("boxes") or (), (width, height)):
+    if problem := describe_misfit(known_size, record.get("boxes") or (), (width, height)):
         raise DataError(f"{problem}; give the right image or correct the record", place=place, field="boxes")
 
 

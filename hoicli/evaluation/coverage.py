@@ -19,7 +19,7 @@ from hoicli.evaluation.slices import FILE
 from hoicli.evaluation.tally import Tally
 from hoicli.io.messages import note
 from hoicli.records import caveats
-from hoicli.records.scenes import other_subjects
+from hoicli.records.scenes import count_other_subjects
 from hoicli.vocabulary.labels import Vocabulary
 
 OF_NO_CLASS = (
@@ -122,7 +122,7 @@ class Coverage:
                 "triplets": len(predictions.score),
                 "no class": int((predictions.interaction < 0).sum()),
                 "no label": predictions.unlabelled_objects,
-                "other subjects": other_subjects(predictions, batch.truth.vocabulary),
+                "other subjects": count_other_subjects(predictions, batch.truth.vocabulary),
             }
         )
         self.fit.add(predictions, batch.image)
@@ -187,7 +187,7 @@ class Coverage:
             truth.told_of_labels = True  # once for all models
             note(_derived_labels_note(truth))
         people = _person_protocols(protocols)
-        if people and (others := other_subjects(truth.scenes, truth.vocabulary)):
+        if people and (others := count_other_subjects(truth.scenes, truth.vocabulary)):
             tell(
                 f"{people}: {others:,} ground-truth triplets have a subject that is no person, and are "
                 "never found there (the released code finds them)"

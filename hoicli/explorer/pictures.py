@@ -11,7 +11,7 @@ from hoicli.figures.overlays import image_file, tell_missing
 from hoicli.io.streams import Stream
 from hoicli.records.image import NULLS, problems
 from hoicli.records.parsing import Record, is_number, parse, short
-from hoicli.records.picture_size import misfit
+from hoicli.records.picture_size import describe_misfit
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 STARTS = {_PNG: ("png", "image/png"), b"\xff\xd8\xff": ("jpg", "image/jpeg")}
@@ -74,7 +74,7 @@ def images_of(
         name = facts[image_id]["file_name"]
         path, ending, turned[number], stored = _picture(Path(folder or ""), name)
         size = facts[image_id]["width"], facts[image_id]["height"]
-        if stored and (wrong := misfit(None if None in size else size, facts[image_id]["boxes"], stored)):
+        if stored and (wrong := describe_misfit(None if None in size else size, facts[image_id]["boxes"], stored)):
             raise DataError(f"{wrong}; give the right image or correct the record", place=str(path), field="width")
         if path is None:
             missing.append(short(name or f"{image_id}, without file_name"))

@@ -19,7 +19,7 @@ from hoicli.errors import DataError, arg, visible
 from hoicli.io.file_claims import register_input
 from hoicli.io.messages import note
 from hoicli.io.outputs import stays_inside
-from hoicli.records.picture_size import misfit
+from hoicli.records.picture_size import describe_misfit
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -131,7 +131,7 @@ def open_image(folder: Path | None, file_name: str | None) -> Image | None:
 def check_fits(overlay: Overlay, picture: Image) -> None:
     """Raise `DataError` if boxes would be drawn in wrong places: if the picture's shape differs from the record's, or
     if the boxes fit only into the picture turned by 90 degrees."""
-    if wrong := misfit(overlay.size, overlay.boxes, picture.size):
+    if wrong := describe_misfit(overlay.size, overlay.boxes, picture.size):
         place = overlay.file_name or overlay.image_id
         raise DataError(
             f"{wrong}; give the right image or correct the record",

@@ -25,10 +25,10 @@ from hoicli.interface.options import Given, Names, Path, Streams, Tags
 from hoicli.io.opened_files import NO_SUCH_FILE, parts_of
 from hoicli.io.outputs import temporary_folder
 from hoicli.io.streams import Item, Line, Stream
-from hoicli.records.arrays import plain
+from hoicli.records.arrays import to_plain
 from hoicli.records.group_lines import GroupLines
 from hoicli.records.intake import ErrorPolicy, policy_of
-from hoicli.records.parsing import non_finite
+from hoicli.records.parsing import find_non_finite
 from hoicli.vocabulary.datasets import load
 
 if TYPE_CHECKING:
@@ -345,7 +345,7 @@ def _array_line(
     numbers (`row_arrays`): it holds the checked arrays, and is written as JSON only where that is asked for. name: the
     parameter that it was given in, for messages; vocabulary: the dataset of the arrays, None where arrays are refused;
     scored: whether they are predictions, None if "score" among them tells."""
-    from hoicli.records.detections import ArrayLine, detections
+    from hoicli.records.detections import ArrayLine, check_detections
     from hoicli.records.interaction_arrays import row_arrays
 
     place = f"{name}[{image_id!r}]"
@@ -357,13 +357,13 @@ def _array_line(
     try:
         arrays = arrays if isinstance(arrays, Mapping) else row_arrays(arrays)
         is_prediction = "score" in arrays if scored is None else scored
-        image = detections(str(image_id), arrays, vocabulary, scored=is_prediction)
+        image = check_detections(str(image_id), arrays, vocabulary, scored=is_prediction)
     except DataError as error:
         raise error.add_place(place) from None
 
     def write_json() -> bytes:
         """Return the image as the JSON of its record."""
-        return _encode_record(image.record(vocabulary, scored=is_prediction), place)
+        return _encode_record(image.to_record(vocabulary, scored=is_prediction), place)
 
     return ArrayLine(name, repr(image_id), image, write_json)
 
@@ -372,11 +372,11 @@ def _encode_record(record: Mapping[str, Any], place: str) -> bytes:
     """Return a record as JSON, with arrays as lists. Raises `DataError` at `place` for what JSON does not have: other
     objects, NaN and infinity."""
     try:
-        data = orjson.dumps(record if type(record) is dict else dict(record), default=plain)
+        data = orjson.dumps(record if type(record) is dict else dict(record), default=to_plain)
     except TypeError as error:
         raise DataError(f"cannot be written as JSON ({error}); give lists, numbers and text", place=place) from None
     if b"null" in data:  # orjson writes NaN and infinity as null: look for the number, to name its field
-        for field, value in non_finite(_arrays_to_lists(record)):
+        for field, value in find_non_finite(_arrays_to_lists(record)):
             raise DataError(
                 f"{value}: numbers must be finite; correct what wrote it, or drop the item", place=place, field=field
             )
@@ -389,4 +389,4 @@ def _arrays_to_lists(value: Any) -> Any:
         return {key: _arrays_to_lists(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_arrays_to_lists(item) for item in value]
-    return value if value is None or isinstance(value, str | int | float) else plain(value)
+    return value if value is None or isinstance(value, str | int | float) else to_plain(value)

@@ -219,12 +219,12 @@ class Records(Iterator["Record"]):
         """Write all records to a file as JSONL, completely or not at all; - is stdout. option: the option that named
         the file, for messages, if not -o. Raises `UsageError` for a name with the ending of another format."""
         from hoicli.io.outputs import open_output
-        from hoicli.records.parsing import dump, ending
+        from hoicli.records.parsing import dump, mark_incomplete
         from hoicli.tables.notations import check_lines, note_json_lines
 
         check_lines(path, option or arg("output"))
         note_json_lines(path)
-        with open_output(path) as write, ending(write, self.piped) if self.piped else nullcontext():
+        with open_output(path) as write, mark_incomplete(write, self.piped) if self.piped else nullcontext():
             for record in self.lines:
                 write(record if isinstance(record, bytes) else dump(record))
 

@@ -8,10 +8,10 @@ from itertools import chain, product
 from hoicli.errors import DeclarationError
 from hoicli.pairs.pair_batches import Sweep
 from hoicli.pairs.statistics import PairStatistics
-from hoicli.records.metrics import printed_by
+from hoicli.records.metrics import metrics_of
 from hoicli.records.result_rows import Row, Setting, Settings, percent, result_row, signature
 
-METRICS = {metric.name: metric for metric in printed_by("pairstats")}
+METRICS = {metric.name: metric for metric in metrics_of("pairstats")}
 """The metrics in the order of the rows."""
 
 

@@ -26,7 +26,7 @@ from hoicli.pairs.matches import AnnotatedPairs, InteractingPairs, LocalisedPair
 from hoicli.pairs.pair_batches import PairBatch, Sweep, read_pair_batches, surviving_pairs, surviving_triplets
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Ints, Scalar
-from hoicli.records.scenes import Scenes, other_subjects
+from hoicli.records.scenes import Scenes, count_other_subjects
 
 Figure = tuple[float | None, int]
 """(value, n) of a metric: the value in [0, 1] or, for pairs per image, a number, None where there is nothing to divide
@@ -98,7 +98,8 @@ class PairStatistics:
         columns.numbers += Counter(unscored=unscored, scored=int(is_ranked.sum()) - unscored)
         self._add_triplets(batch, columns)
         columns.numbers += Counter(pairs=len(batch.pairs.score), triplets=len(scenes.score), denied=batch.denied)
-        columns.numbers["other subjects"] += 0 if self.vocabulary.roles else other_subjects(scenes, self.vocabulary)
+        if not self.vocabulary.roles:
+            columns.numbers["other subjects"] += count_other_subjects(scenes, self.vocabulary)
 
     def _add_pairs(self, batch: PairBatch, image: Ints, columns: PairColumns) -> None:
         """Add the detected pairs of a batch, and their matches, to `columns`, whose number of pairs is still that

@@ -12,7 +12,7 @@ from hoicli.records.columns import NO_BOX
 from hoicli.records.kit import Ints
 from hoicli.records.parsing import short
 
-_CPU = 1, 3
+_READABLE = (1, 3)
 """DLPack's numbers of the kinds of memory that the processor can read: main memory, and its part pinned by CUDA."""
 
 
@@ -37,7 +37,7 @@ def _read_by_protocol(values: Any, field: str) -> NDArray[Any]:
     with a gradient is detached, one on a GPU is copied to main memory, and bfloat16 is read as 32-bit floats."""
     if hasattr(values, "detach"):
         values = values.detach()
-    if hasattr(values, "__dlpack_device__") and int(values.__dlpack_device__()[0]) not in _CPU:
+    if hasattr(values, "__dlpack_device__") and int(values.__dlpack_device__()[0]) not in _READABLE:
         if not hasattr(values, "cpu"):
             kind = type(values).__name__
             raise DataError(f"{kind} is not in the processor's memory; copy it there first, as NumPy's", field=field)
@@ -52,28 +52,31 @@ def _read_by_protocol(values: Any, field: str) -> NDArray[Any]:
         return np.asarray(values.float())
 
 
-def plain(value: Any) -> Any:
-    """Return an array, or a number, of any library as Python's lists and numbers, for JSON. Raises `TypeError`."""
+def to_plain(value: Any) -> Any:
+    """Return an array, or a number, of any library as Python's lists and numbers, for JSON. Raises `TypeError` for
+    anything else."""
     if hasattr(value, "__dlpack_device__") or hasattr(value, "__array__"):
         return read_array(value, "").tolist()
     raise TypeError(f"{type(value).__name__} is nothing that JSON has")
 
 
-def floats(array: NDArray[Any], field: str) -> NDArray[np.floating[Any]]:
-    """Return a copy of the array as float32 if that holds its type, else float64. Raises `DataError` for others."""
+def to_floats(array: NDArray[Any], field: str) -> NDArray[np.floating[Any]]:
+    """Return a copy of an array of numbers: as float32 if its type is that or half precision, else as float64. Raises
+    `DataError` for an array of anything else. field: what errors call it."""
     if array.dtype.kind not in "fiu" and array.size:
         raise DataError(f"has dtype {array.dtype}, wants numbers", field=field)
     return array.astype(np.float32 if array.dtype in (np.float32, np.float16) else np.float64, copy=True)
 
 
 def box_array(values: Any) -> NDArray[np.floating[Any]]:
-    """Return [B, 4] a copy of boxes from an array of any library, which may be empty. Raises `DataError` for others."""
+    """Return [B, 4] a copy of boxes from an array of any library, which may be empty. Raises `DataError` for another
+    shape."""
     array = read_array(values, "boxes")
     if not array.size and array.ndim <= 2:
         array = array.reshape(0, 4)
     if array.ndim != 2 or array.shape[1] != 4:
         raise DataError(f"has shape {array.shape}, wants (n, 4)", field="boxes")
-    return floats(array, "boxes")
+    return to_floats(array, "boxes")
 
 
 def flat_array(array: NDArray[Any], field: str) -> NDArray[Any]:
@@ -84,7 +87,8 @@ def flat_array(array: NDArray[Any], field: str) -> NDArray[Any]:
 
 
 def read_integers(values: Any, field: str, meaning: str = "indices of boxes") -> Ints:
-    """Return an array of integers, with NO_BOX for None. meaning: what they are. Raises `DataError` for others."""
+    """Return integers as an array [M], with NO_BOX for None. field, meaning: what errors call them, and say they are.
+    Raises `DataError` for anything else."""
     if isinstance(values, list | tuple) and None in values:
         values = [NO_BOX if value is None else value for value in values]
     array = flat_array(read_array(values, field), field)
@@ -95,13 +99,17 @@ def read_integers(values: Any, field: str, meaning: str = "indices of boxes") ->
 
 def all_within(numbers: Ints, lowest: int, end: int) -> bool:
     """Return whether every number is at least `lowest` and less than `end`."""
+    if not numbers.size:
+        return True
     # one pass instead of two: read without its sign, a number below the lowest is larger than any end
     unsigned = (numbers - lowest if lowest else numbers).view(np.uint64)
-    return not numbers.size or int(unsigned[unsigned.argmax()]) < end - lowest  # max() takes three times as long
+    largest = int(unsigned[unsigned.argmax()])  # max() takes three times as long
+    return largest < end - lowest
 
 
 def check_range(numbers: Ints, count: int, field: str, meaning: str, *, lowest: int = 0) -> None:
-    """Raise `DataError` for a number below `lowest`, or not below `count`. meaning: what is counted, "boxes"."""
+    """Raise `DataError` for a number below `lowest`, or not below `count`. field: what the error calls the numbers;
+    meaning: what they number, such as "boxes"."""
     if not all_within(numbers, lowest, count):
         row = int(np.flatnonzero((numbers < lowest) | (numbers >= count))[0])
         problem = f"number {numbers[row]}, but there are {count} {meaning}, numbered from 0"
@@ -109,6 +117,7 @@ def check_range(numbers: Ints, count: int, field: str, meaning: str, *, lowest: 
 
 
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
+"""What the four numbers of a box may be: two corners; a corner, width and height; the centre, width and height."""
 
 
 def box_corners(boxes: NDArray[np.floating[Any]], box_format: str, size: Any) -> NDArray[np.floating[Any]]:
@@ -119,9 +128,12 @@ def box_corners(boxes: NDArray[np.floating[Any]], box_format: str, size: Any) ->
     if box_format not in BOX_FORMATS:
         raise UsageError(f"box_format={box_format!r}: choose {', '.join(BOX_FORMATS[:-1])} or {BOX_FORMATS[-1]}")
     if box_format != "xyxy":
-        first, extent = boxes[:, :2].astype(np.float64), boxes[:, 2:].astype(np.float64)
-        start = first - extent / 2 if box_format == "cxcywh" else first
-        boxes = np.concatenate([start, first + (extent / 2 if box_format == "cxcywh" else extent)], axis=1)
+        point = boxes[:, :2].astype(np.float64)  # the first corner, or the centre
+        extent = boxes[:, 2:].astype(np.float64)
+        if box_format == "cxcywh":
+            boxes = np.concatenate([point - extent / 2, point + extent / 2], axis=1)
+        else:
+            boxes = np.concatenate([point, point + extent], axis=1)
     if size is None:
         return boxes
     sides = read_array(size, "size")

@@ -25,13 +25,13 @@ from hoicli.records.arrays import (
     box_corners,
     check_range,
     flat_array,
-    floats,
     read_array,
     read_integers,
+    to_floats,
 )
 from hoicli.records.columns import NO_BOX
 from hoicli.records.image import problems, unknown_label
-from hoicli.records.interaction_arrays import check_objects, state_verbs
+from hoicli.records.interaction_arrays import check_objects, replace_interactions
 from hoicli.records.kit import Floats, Ints, join_parts, starts_of
 from hoicli.records.parsing import Record, short
 from hoicli.records.scenes import class_table
@@ -75,7 +75,8 @@ class Detections:
     score: Floats
 
     def either(self, other: Detections) -> Detections | None:
-        """Return one of two, whatever their order, if they are the same but for rounding; None if not."""
+        """Return one of the two if they are the same but for rounding, None if not. Which one does not depend on their
+        order."""
         for column in fields(self)[1:]:  # all but the image's id
             values, others = getattr(self, column.name), getattr(other, column.name)
             if values.shape != others.shape:
@@ -85,12 +86,12 @@ class Detections:
             with np.errstate(over="ignore"):  # of numbers that are far apart
                 if not (np.abs(values - others) <= tolerance).all():
                     return None
-        return min(self, other, key=lambda detections_: (detections_.score.tolist(), detections_.boxes.tolist()))
+        return min(self, other, key=lambda image: (image.score.tolist(), image.boxes.tolist()))
 
-    def record(self, vocabulary: Vocabulary, *, scored: bool) -> Record:
+    def to_record(self, vocabulary: Vocabulary, *, scored: bool) -> Record:
         """Return the detections as an image record, with names for the numbers. scored: with the triplets' scores."""
-        # a label of -1 finds the last name, None; a role of 0 is the verb alone
-        names, roles = [*vocabulary.objects, None], [None, *vocabulary.roles]
+        names = [*vocabulary.objects, None]  # a label of -1 finds the last one
+        roles = [None, *vocabulary.roles]  # a role of 0 is the verb alone
         columns = (getattr(self, name).tolist() for name in _OF_TRIPLETS)
         hois: list[Record] = []
         for subject, object_, verb, score, role in zip(*columns, strict=True):
@@ -105,29 +106,32 @@ class Detections:
         return {"image_id": self.image_id, "boxes": self.boxes.tolist(), "labels": labels, "hois": hois}
 
 
-def detections(image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool = True) -> Detections:
+def check_detections(
+    image_id: str, arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool = True
+) -> Detections:
     """Check the arrays of one image, and return them as `Detections`.
 
     arrays: of any library, by the names of the fields of `Detections`; also `box_format` and `size`, as `box_corners`
     takes them. Labels, verbs and roles may be names or numbers of the vocabulary; if it has roles, -1 or None stands
     for no label, no object and no role. `interaction` may stand for `verb`, and then the labels may be left out (see
-    `state_verbs`). scored: whether they are predictions, which need scores.
+    `replace_interactions`). scored: whether they are predictions, which need scores.
 
     Raises `DataError` that names the argument and the index, but not the image."""
     numbers = arrays.get("interaction")
     if numbers is not None:
-        image_detections = detections(image_id, state_verbs(arrays, vocabulary), vocabulary, scored=scored)
-        check_objects(numbers, image_detections.labels[image_detections.object], vocabulary)
-        return image_detections
-    image_detections = Detections(image_id, **_columns(arrays, vocabulary, scored=scored))
-    if not _is_sound(image_detections, vocabulary, scored=scored):
-        record = image_detections.record(vocabulary, scored=scored)
+        arrays_with_verbs = replace_interactions(arrays, vocabulary)
+        image = check_detections(image_id, arrays_with_verbs, vocabulary, scored=scored)
+        check_objects(numbers, image.labels[image.object], vocabulary)
+        return image
+    image = Detections(image_id, **_read_columns(arrays, vocabulary, scored=scored))
+    if not _is_sound(image, vocabulary, scored=scored):
+        record = image.to_record(vocabulary, scored=scored)
         for problem in problems(record, vocabulary, scored=scored, optional_fields=()):  # the first of these is raised
             text = problem.text.replace("the line has", "the image has")
             field = re.sub(r"^hois(\[\d+\])\.(\w+)$", r"\2\1", problem.field)  # hois[3].subject is subject[3]
             raise replace(problem, field=field, message=text).error("")
         raise AssertionError("arrays failed the fast check and have no problem")
-    return image_detections
+    return image
 
 
 class ArrayLine(Item):
@@ -137,8 +141,12 @@ class ArrayLine(Item):
 
     def __init__(self, name: str, index: str, image: Detections, record: Callable[[], bytes]) -> None:
         """Set the image. name, index: of the argument; record: returns the image's line of JSON."""
-        self.file, self.number, self.index = name, 1, index
-        self.image, self._record, self._data = image, record, b""
+        self.file = name
+        self.number = 1
+        self.index = index
+        self.image = image
+        self._record = record
+        self._data = b""  # made by `data`
 
     @property
     def data(self) -> bytes:  # type: ignore[override]
@@ -147,7 +155,7 @@ class ArrayLine(Item):
         return self._data
 
 
-def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> dict[str, Any]:
+def _read_columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> dict[str, Any]:
     """Return the fields of `Detections`, except the image's id, by name. arrays: what the caller gave, names or ids,
     and perhaps `box_format` and `size`. Raises `DataError` that names the argument for a wrong shape or type, or a
     number that is no id. `_is_sound` checks values."""
@@ -157,15 +165,16 @@ def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool)
     boxes = box_corners(box_array(arrays["boxes"]), arrays.get("box_format") or "xyxy", arrays.get("size"))
     columns = {
         "boxes": boxes,
-        "labels": _ids(arrays["labels"], "labels", "object", vocabulary),
+        "labels": _read_ids(arrays["labels"], "labels", "object", vocabulary),
         "subject": read_integers(arrays["subject"], "subject"),
         "object": read_integers(arrays["object"], "object"),
-        "verb": _ids(arrays["verb"], "verb", "verb", vocabulary),
+        "verb": _read_ids(arrays["verb"], "verb", "verb", vocabulary),
     }
     count = len(columns["subject"])
-    columns["score"] = _numbers(arrays["score"], "score") if scored else np.full(count, np.nan)
-    role = arrays.get("role")
-    columns["role"] = np.zeros(count, dtype=np.int64) if role is None else 1 + _ids(role, "role", "role", vocabulary)
+    columns["score"] = _read_floats(arrays["score"], "score") if scored else np.full(count, np.nan)
+    columns["role"] = np.zeros(count, dtype=np.int64)
+    if arrays.get("role") is not None:
+        columns["role"] = 1 + _read_ids(arrays["role"], "role", "role", vocabulary)
     for name in _OF_TRIPLETS:
         if len(columns[name]) != count:
             problem = f"{len(columns[name])} values for {count} triplets (`subject` has {count})"
@@ -173,26 +182,24 @@ def _columns(arrays: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool)
     return columns
 
 
-def _is_sound(detections_made: Detections, vocabulary: Vocabulary, *, scored: bool) -> bool:
+def _is_sound(image: Detections, vocabulary: Vocabulary, *, scored: bool) -> bool:
     """Return whether the values of detections make sense: finite numbers, indices of boxes that there are, and roles
-    that fit their verbs. It is faster than to check them as a record, but does not say what is wrong."""
-    count = len(detections_made.boxes)
-    if len(detections_made.labels) != count or not _all_finite(detections_made.boxes):
+    that fit their verbs. This is faster than to check them as a record, but does not say what is wrong."""
+    count = len(image.boxes)
+    if len(image.labels) != count or not _all_finite(image.boxes):
         return False
-    if not len(detections_made.subject):
+    if not len(image.subject):
         return True
-    if scored and not _all_finite(detections_made.score):
+    if scored and not _all_finite(image.score):
         return False
-    no_object = NO_BOX if vocabulary.roles else 0
-    if not (all_within(detections_made.subject, 0, count) and all_within(detections_made.object, no_object, count)):
+    lowest_object = NO_BOX if vocabulary.roles else 0
+    if not (all_within(image.subject, 0, count) and all_within(image.object, lowest_object, count)):
         return False
     if not vocabulary.roles:
         return True
-    # the table has -1 for a role that the verb does not have; an object needs a role
-    fits = (class_table(vocabulary)[detections_made.verb, detections_made.role] >= 0) & (
-        (detections_made.role > 0) | (detections_made.object < 0)
-    )
-    return bool(fits.all())
+    verb_has_role = class_table(vocabulary)[image.verb, image.role] >= 0
+    role_if_object = (image.role > 0) | (image.object < 0)
+    return bool((verb_has_role & role_if_object).all())
 
 
 def _all_finite(array: NDArray[np.floating[Any]]) -> bool:
@@ -213,20 +220,20 @@ def _check_names(arrays: Mapping[str, Any], of_triplets: Sequence[str], *, has_r
             raise DataError(f"not of this ground truth or dataset; there are {', '.join(known_names)}", field=name)
 
 
-def _numbers(values: Any, field: str) -> Floats:
-    """Return values, as an array of any library with one dimension, as float64. field: what errors call them."""
+def _read_floats(values: Any, field: str) -> Floats:
+    """Return an array of any library with one dimension as float64. field: what errors call it. Raises `DataError`."""
     array = read_array(values, field)
-    return floats(flat_array(array, field), field).astype(np.float64, copy=False)
+    return to_floats(flat_array(array, field), field).astype(np.float64, copy=False)
 
 
-def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
+def _read_ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
     """Return the ids of verbs, object labels or roles that are given as names, or as ids already.
 
     field: what errors call the values; what: "verb", "object" or "role". If the vocabulary has roles, a label or a role
     may also be None or -1, and its id is -1. Raises `DataError` for a value that is no name or id."""
     ids_by_name, limits = _number_names(vocabulary, what)
-    is_list = isinstance(values, list | tuple) and bool(values)
-    if not is_list or not isinstance(values[0], str | None):
+    is_list_of_names = isinstance(values, list | tuple) and bool(values) and isinstance(values[0], str | None)
+    if not is_list_of_names:
         array = flat_array(read_array(values, field), field)
         if array.dtype.kind in "iu" or not array.size:
             ids = array.astype(np.int64, copy=True)
@@ -238,21 +245,21 @@ def _ids(values: Any, field: str, what: str, vocabulary: Vocabulary) -> Ints:
     try:
         return np.array([ids_by_name[value] for value in values], dtype=np.int64)
     except (KeyError, TypeError):
-        index = next(
-            row for row, value in enumerate(values) if not isinstance(value, str | None) or value not in ids_by_name
-        )
+        are_wrong = (not isinstance(value, str | None) or value not in ids_by_name for value in values)
+        index = next(row for row, is_wrong in enumerate(are_wrong) if is_wrong)
     name = values[index]
+    place = f"{field}[{index}]"
     if not isinstance(name, str):
-        raise DataError(f"{short(name)} is no name; give names alone, or numbers alone", field=f"{field}[{index}]")
+        raise DataError(f"{short(name)} is no name; give names alone, or numbers alone", field=place)
     if what == "role":
-        raise DataError(f"unknown role {name!r}; choose from {', '.join(vocabulary.roles)}", field=f"{field}[{index}]")
-    raise unknown_label(f"{field}[{index}]", what, name, vocabulary).error("")
+        raise DataError(f"unknown role {name!r}; choose from {', '.join(vocabulary.roles)}", field=place)
+    raise unknown_label(place, what, name, vocabulary).error("")
 
 
 @cache
 def _number_names(vocabulary: Vocabulary, what: str) -> tuple[Mapping[str | None, int], dict[str, Any]]:
-    """Return (ids by name, the limits of ids as `check_range` takes them) of "verb", "object" or "role". With roles
-    None has the id -1."""
+    """Return (ids by name, the limits of ids as arguments of `check_range`) for `what`: "verb", "object" or "role". In
+    a dataset with roles, None stands for no label and no role, and has the id -1."""
     ids, count = {
         "verb": (vocabulary.verb_ids, len(vocabulary.verbs)),
         "object": (vocabulary.object_ids, len(vocabulary.objects)),
@@ -260,10 +267,11 @@ def _number_names(vocabulary: Vocabulary, what: str) -> tuple[Mapping[str | None
     }[what]
     no_name = {None: -1} if vocabulary.roles and what != "verb" else {}
     meaning = f"{what}s in {vocabulary.name} (see `hoicli vocab`)"
-    return Spelled({**ids, **no_name}), {"count": count, "meaning": meaning, "lowest": -1 if no_name else 0}
+    limits = {"count": count, "meaning": meaning, "lowest": -1 if no_name else 0}
+    return Spelled({**ids, **no_name}), limits
 
 
-def state_of(images: Sequence[Detections], vocabulary: Vocabulary) -> State:
+def make_state(images: Sequence[Detections], vocabulary: Vocabulary) -> State:
     """Return the predictions of these images as a `State`."""
     # surrogatepass: an id that Python made of a file name may hold a lone surrogate
     ids = [image.image_id.encode("utf-8", "surrogatepass") for image in images]
@@ -281,27 +289,31 @@ def state_of(images: Sequence[Detections], vocabulary: Vocabulary) -> State:
     return state
 
 
-def images_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[Detections]:
-    """Yield the images of a state, each checked as arrays from a network are. Raises `DataError`."""
-    for image_id, arrays in given_of(state, vocabulary, place):
+def read_state(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[Detections]:
+    """Yield the images of a state, each checked as arrays from a network are. Raises `DataError` for a bad image, and
+    for what is no state. place: what errors call the state."""
+    for image_id, arrays in images_of_state(state, vocabulary, place):
         try:
-            yield detections(image_id, arrays, vocabulary)
+            yield check_detections(image_id, arrays, vocabulary)
         except DataError as error:
             raise error.add_place(f"{place}: image {short(image_id)}") from None
 
 
-def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield (id, arrays by the fields of `Detections`) of each image of a state. Raises `DataError` for others."""
+def images_of_state(
+    state: Mapping[str, Any], vocabulary: Vocabulary, place: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (id, arrays by the fields of `Detections`, not yet checked) of each image of a state. Raises `DataError`
+    for what is no state. place: what errors call it."""
     missing = [key for key in NAMES if key not in state]
     if missing:
         raise DataError(f"no {missing[0]!r} in it; give what state() returned", place=place)
-    # _RUNS: the arrays with rows of all images in turn, each with the array that counts the rows of each image
+    # _RUNS: the arrays that hold the rows of all images in turn, each with the array of how many rows an image has
     arrays = {key: read_array(state[key], key) for key in ("dataset", *_RUNS)}
     try:
         whole_numbers = [arrays[key] for key in arrays if key not in ("boxes", "score")]
         if any(array.ndim != 1 or (array.size and array.dtype.kind not in "iu") for array in whole_numbers):
             raise ValueError
-        starts = {key: starts_of(_counts(read_array(state[key], key))) for key in _COUNTS}
+        starts = {key: starts_of(_check_counts(read_array(state[key], key))) for key in _COUNTS}
         image_count = len(arrays["dataset"])
         fits = all(len(each_start) == image_count + 1 for each_start in starts.values())
         fits &= all(len(arrays[key]) == starts[counts_key][-1] for key, counts_key in _RUNS.items())
@@ -315,18 +327,20 @@ def given_of(state: Mapping[str, Any], vocabulary: Vocabulary, place: str) -> It
     if (arrays["dataset"] != _fingerprint(vocabulary)).any():
         raise DataError(f"is of another dataset than {vocabulary.signed}; give its dataset", place=place)
     arrays["role"] = arrays["role"] - 1  # `Detections` has 0 for the action itself, callers give -1
-    keys = [key for key in (*_OF_BOXES, *_OF_TRIPLETS) if key != "role" or vocabulary.roles]
+    starts_by_key = {
+        key: starts[_RUNS[key]] for key in (*_OF_BOXES, *_OF_TRIPLETS) if key != "role" or vocabulary.roles
+    }
     for image, image_id in enumerate(ids):
-        yield image_id, {key: arrays[key][starts[_RUNS[key]][image] : starts[_RUNS[key]][image + 1]] for key in keys}
+        yield image_id, {key: arrays[key][start[image] : start[image + 1]] for key, start in starts_by_key.items()}
 
 
-def _counts(counts: NDArray[Any]) -> Ints:
-    """Return how many rows each image has as int64. Raises `ValueError` for what are no plausible counts."""
+def _check_counts(counts: NDArray[Any]) -> Ints:
+    """Return counts of rows as int64. Raises `ValueError` for what are no plausible counts."""
     if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts < 0).any() or (counts > 1 << 40).any():
         raise ValueError
     return counts.astype(np.int64)
 
 
 def _fingerprint(vocabulary: Vocabulary) -> int:
-    """Return a number of 48 bits that tells datasets apart: a hash of what signatures call the vocabulary."""
+    """Return a number of 48 bits that tells datasets apart: a hash of the vocabulary's name in signatures."""
     return int.from_bytes(sha256(vocabulary.signed.encode()).digest()[:6], "big")

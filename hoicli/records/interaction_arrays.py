@@ -53,7 +53,7 @@ def check_interactions(number: Ints, count: int, vocabulary: Vocabulary) -> None
     check_range(number, count, "interaction", f"interactions in {vocabulary.name} (see `hoicli vocab`)")
 
 
-def state_verbs(arrays: Mapping[str, Any], vocabulary: Vocabulary) -> dict[str, Any]:
+def replace_interactions(arrays: Mapping[str, Any], vocabulary: Vocabulary) -> dict[str, Any]:
     """Return the arrays of an image with `verb` in place of `interaction`. Without `labels` these follow, too: a box
     that is the object of two classes is there twice, one of no triplet is left out."""
     number = read_integers(arrays["interaction"], "interaction", "numbers of interactions")

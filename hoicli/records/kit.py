@@ -105,7 +105,7 @@ def among(values: Ints, members: Iterable[int]) -> Bools:
     return is_member
 
 
-def groups(first: Ints, second: Ints, count: int) -> Ints:
+def join_groups(first: Ints, second: Ints, count: int) -> Ints:
     """Return [count] the group of each item as its lowest item: first[k] and second[k] belong together."""
     group = np.arange(count)
     while (group[first] != group[second]).any():

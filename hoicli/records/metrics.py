@@ -304,7 +304,7 @@ METRICS: Mapping[str, tuple[Metric, ...]] = {
 _FAMILIES = {name: re.compile(name.replace("{k}", r"\d+")) for name in METRICS if "{k}" in name}
 
 
-def printed_by(command: str) -> list[Metric]:
+def metrics_of(command: str) -> list[Metric]:
     """Return the metrics that a command prints, as declared, but with mAP last, except for eval."""
     printed = [metric for metric in _DECLARED if command in metric.commands]
     return sorted(printed, key=lambda metric: metric.name == "mAP") if command != "eval" else printed
@@ -312,7 +312,7 @@ def printed_by(command: str) -> list[Metric]:
 
 def explain_metrics(command: str) -> str:
     """Return a line for each metric that a command prints: its name, and what it is; for `--explain`."""
-    metrics = printed_by(command)
+    metrics = metrics_of(command)
     width = max(len(metric.name) for metric in metrics)
     return "".join(f"{metric.name:<{width}}  {metric.says}\n" for metric in metrics)
 
@@ -342,7 +342,7 @@ def metric_rows() -> list[dict[str, Any]]:
     ]
 
 
-def better(name: str) -> int | None:
+def better_direction(name: str) -> int | None:
     """Return HIGHER or LOWER, whichever values of a metric are better; None if that is not known, or differs."""
     directions = {metric.better for metric in metrics_named(name)}
     return (directions.pop() or None) if len(directions) == 1 else None

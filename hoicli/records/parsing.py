@@ -45,7 +45,7 @@ def parse(line: Line) -> Record:
     """Return the JSON object that a line holds.
 
     Raises `DataError`, with the place, for anything else, for a repeated key, and (not-whole) for the line by which a
-    command that failed ends its output (see `ending`)."""
+    command that failed ends its output (see `mark_incomplete`)."""
     try:
         record = orjson.loads(line.data)
     except orjson.JSONDecodeError as error:
@@ -66,7 +66,7 @@ STOPPED = "error"
 
 
 @contextmanager
-def ending(write: Callable[[bytes], object], command: str) -> Iterator[None]:
+def mark_incomplete(write: Callable[[bytes], object], command: str) -> Iterator[None]:
     """Mark the output as incomplete if the block, which writes it, raises an exception: write a last line that says so,
     which readers refuse (`parse`)."""
     try:
@@ -100,7 +100,7 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
     """Return (what is wrong with a line that is no valid JSON, the field at fault or ""), the likeliest first."""
     if _CONSTANT.search(data):
         try:
-            number = next(non_finite(json.loads(data)), None)
+            number = next(find_non_finite(json.loads(data)), None)
         except (ValueError, RecursionError):
             number = None
         if number is not None:
@@ -123,16 +123,16 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
     return f"not JSON ({reason}); {_FOREIGN}", ""
 
 
-def non_finite(value: Any, field: str = "") -> Iterator[tuple[str, Any]]:
+def find_non_finite(value: Any, field: str = "") -> Iterator[tuple[str, Any]]:
     """Yield (path, value) of every NaN or infinity inside a decoded JSON value. field: the path of the whole."""
     if isinstance(value, float) and not math.isfinite(value):
         yield field, value
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from non_finite(item, f"{field}.{key}" if field else str(key))
+            yield from find_non_finite(item, f"{field}.{key}" if field else str(key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from non_finite(item, f"{field}[{index}]")
+            yield from find_non_finite(item, f"{field}[{index}]")
 
 
 def json_type(value: object) -> str:

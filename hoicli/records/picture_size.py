@@ -9,7 +9,7 @@ TURNED = " (are they those of the picture as its EXIF mark turns it? hoicli read
 """The likely reason where a record's size or boxes fit a picture only with its width and height exchanged."""
 
 
-def misfit(size: tuple[float, float] | None, boxes: Iterable[Sequence[float]], pixels: tuple[int, int]) -> str:
+def describe_misfit(size: tuple[float, float] | None, boxes: Iterable[Sequence[float]], pixels: tuple[int, int]) -> str:
     """Return a message if a picture cannot be the one of a record; "" if it can.
 
     size: (width, height) in the record, which must hold up to scale; None if it has none. boxes: [x1, y1, x2, y2] each;

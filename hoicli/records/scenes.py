@@ -59,7 +59,7 @@ class Scenes(Images):
         """Return how many triplets have an object box without a label."""
         return int(((self.object >= 0) & (self.object_label < 0)).sum())
 
-    def only(self, rows: Ints) -> Scenes:
+    def select_triplets(self, rows: Ints) -> Scenes:
         """Return the same images and boxes with only the triplets at `rows`, ascending and each once."""
         if len(rows) == len(self.score):
             return self
@@ -73,7 +73,7 @@ def are_subjects(labels: Ints, vocabulary: Vocabulary) -> Bools:
     return among(labels, vocabulary.subject_ids)
 
 
-def other_subjects(scenes: Scenes, vocabulary: Vocabulary) -> int:
+def count_other_subjects(scenes: Scenes, vocabulary: Vocabulary) -> int:
     """Return how many triplets have a subject with a label that no subject may have."""
     if not len(scenes.labels):
         return 0

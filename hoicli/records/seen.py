@@ -27,7 +27,7 @@ NO_INTERACTION = "no_interaction"
 Pair = tuple[str, str]
 
 
-class Seen:
+class LabelCounts:
     """Counts of a ground truth: images, triplets by subject label, verb, object label and (verb, object label), and
     boxes or image-level labels by label."""
 
@@ -74,9 +74,9 @@ class Seen:
             self.verbs[hoi["verb"]] += 1
             self.pairs[hoi["verb"], object_label] += 1
 
-    def respell(self, verbs: Mapping[str, str], labels: Mapping[str, str]) -> Seen:
+    def respell(self, verbs: Mapping[str, str], labels: Mapping[str, str]) -> LabelCounts:
         """Return the same counts with new spellings, by old ones; counts of labels that become one are added."""
-        respelled = Seen()
+        respelled = LabelCounts()
         respelled.images = self.images
         for key, spellings in (("subjects", labels), ("verbs", verbs), ("objects", labels), ("boxes", labels)):
             for label, count in getattr(self, key).items():
@@ -86,7 +86,7 @@ class Seen:
         return respelled
 
 
-def unify_spellings(parts: Sequence[Seen]) -> list[Seen]:
+def unify_spellings(parts: Sequence[LabelCounts]) -> list[LabelCounts]:
     """Return the counts with each label in its most frequent spelling; a note says which had several."""
     new_spellings_of_kinds: list[dict[str, str]] = []
     for kind, counts in _label_counts(parts):
@@ -101,7 +101,7 @@ def unify_spellings(parts: Sequence[Seen]) -> list[Seen]:
     return [part.respell(new_verbs, new_labels) for part in parts]
 
 
-def _label_counts(parts: Sequence[Seen]) -> Iterator[tuple[str, Counter[str]]]:
+def _label_counts(parts: Sequence[LabelCounts]) -> Iterator[tuple[str, Counter[str]]]:
     """Yield ("verbs", how often each verb occurs in all parts), then ("labels", the same for labels of boxes)."""
     yield "verbs", sum((part.verbs for part in parts), Counter[str]())
     yield "labels", sum((part.boxes for part in parts), Counter[str]())
@@ -112,7 +112,7 @@ def _spellings_text(spellings: Iterable[str], counts: Mapping[str, int]) -> str:
     return " and ".join(f"{label!r} ({counts[label]:,})" for label in spellings)
 
 
-def dataset_of(parts: Sequence[Seen], name: str) -> dict[str, Any]:
+def describe_dataset(parts: Sequence[LabelCounts], name: str) -> dict[str, Any]:
     """Return the content of the file that describes a dataset called `name`, with everything sorted.
 
     parts: the counts of the ground truth, whose pairs become the classes; a second part, of the training set, may add
@@ -159,7 +159,7 @@ def dataset_name(path: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")[:64]
 
 
-def tell_doubts(parts: Sequence[Seen]) -> None:
+def tell_doubts(parts: Sequence[LabelCounts]) -> None:
     """Print notes about what may be a mistake: labels that look like one in several spellings, and pairs that only the
     ground truth, or only the training set, has."""
     for kind, counts in _label_counts(parts):

@@ -9,7 +9,7 @@ from math import isfinite
 
 from hoicli.errors import UsageError, arg, write_number
 from hoicli.records.kinds import MEAN
-from hoicli.records.metrics import printed_by
+from hoicli.records.metrics import metrics_of
 
 OFFLINE = (*(f"wordnet:{name}" for name in ("path", "wup", "lch", "lin", "res", "jcn")), "lexical")
 """Backends that need neither a network nor a file."""
@@ -19,7 +19,7 @@ BACKENDS = (*OFFLINE, "llm", "table")
 RULES = ("mean", "median", "majority")
 """Rules that combine several ratings; majority: the most frequent, of several that of the first model."""
 
-METRICS = {metric.name: metric.says for metric in printed_by("shoe-eval") if metric.kinds == (MEAN,)}
+METRICS = {metric.name: metric.says for metric in metrics_of("shoe-eval") if metric.kinds == (MEAN,)}
 """SHOE's metrics, in the order of rows."""
 
 COMBINE = ("mean", "geometric", "min")

@@ -35,7 +35,7 @@ from hoicli.records.boxes import iou
 from hoicli.records.columns import NO_BOX
 from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.kit import Bools, Floats, Ints, groups, run_starts
+from hoicli.records.kit import Bools, Floats, Ints, join_groups, run_starts
 from hoicli.records.triplets import NOTHING, Triplets, merge, triplet_batches
 from hoicli.shoe.likenesses import Likeness, classes_of, likenesses, normalise, pool_of
 from hoicli.shoe.rating import backend_of, compared_classes, note_senseless, rate, read_predictions, signed_measure
@@ -382,4 +382,4 @@ def _instances(truth: Triplets) -> Ints:
         close = iou(truth.boxes[first_boxes].T, truth.boxes[later_boxes].T, inclusive=False) > ONE_BOX_IOU
         pairs.append((first_boxes[close], later_boxes[close]))
     first_boxes, later_boxes = map(np.concatenate, zip(*pairs, strict=True))
-    return groups(first_boxes, later_boxes, len(truth.boxes))
+    return join_groups(first_boxes, later_boxes, len(truth.boxes))

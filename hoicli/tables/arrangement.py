@@ -10,7 +10,7 @@ from itertools import chain, product
 from typing import NamedTuple
 
 from hoicli.errors import DataError, UsageError
-from hoicli.records.metrics import better, kind_of
+from hoicli.records.metrics import better_direction, kind_of
 from hoicli.records.result_rows import CHANCES, Row, settings_of, tag_column
 from hoicli.tables.cells import (
     NO_KEYS,
@@ -251,7 +251,7 @@ def _assemble(
     check_not_sparse(len(grid.names), len(heads) + len(columns), len(grid.rows))
     cells = {place: value(cell_rows) for place, cell_rows in grid.rows.items()}
     # a column of several metrics has no best value
-    senses = [better(*metrics[column]) if len(metrics[column]) == 1 else None for column in columns]
+    senses = [better_direction(*metrics[column]) if len(metrics[column]) == 1 else None for column in columns]
     if sort:
         order = order_lines(sort, grid.names, heads, columns, cells, senses)
         published = grid.are_published()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from hoicli.records.metrics import printed_by
+from hoicli.records.metrics import metrics_of
 from hoicli.records.oracles import ORACLES
 from hoicli.records.result_rows import Row, settings_of
 
@@ -105,7 +105,7 @@ def _diagnose(rows: Sequence[Row]) -> list[Slot]:
 def _column_by_metric(command: str, is_typical: Callable[[Row], bool]) -> Callable[[Sequence[Row]], list[Slot]]:
     """Return a function that takes rows and returns a column for each metric that a command prints (and that papers
     have a head for), all of one subset and of the same protocols: those of the rows for which `is_typical` holds."""
-    heads = {metric.name: metric.head for metric in printed_by(command) if metric.head}
+    heads = {metric.name: metric.head for metric in metrics_of(command) if metric.head}
 
     def columns(rows: Sequence[Row]) -> list[Slot]:
         """Return the columns for these rows."""

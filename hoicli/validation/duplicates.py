@@ -15,7 +15,7 @@ from hoicli.evaluation.pairing import check_pairs, iterate_pairs
 from hoicli.evaluation.protocols import Protocol
 from hoicli.evaluation.selection import main_protocol
 from hoicli.records.boxes import iou
-from hoicli.records.kit import Bools, Floats, Growing, Ints, groups, run_starts, starts_of
+from hoicli.records.kit import Bools, Floats, Growing, Ints, join_groups, run_starts, starts_of
 from hoicli.records.scenes import Scenes, add_boxes, add_triplets, box_kinds, class_columns
 from hoicli.validation.candidates import Missing
 from hoicli.vocabulary.labels import Vocabulary
@@ -57,7 +57,7 @@ def kept_boxes(scenes: Scenes, duplicates: Duplicates) -> Ints:
     directly or through others, are replaced by the one of them that overlaps the others most; among equal ones by that
     of the lowest class, the order of official annotations, then by the first by corners."""
     boxes, pair_boxes = len(scenes.boxes), (duplicates.first, duplicates.second)
-    group = groups(*pair_boxes, boxes)
+    group = join_groups(*pair_boxes, boxes)
     boxes_of_pairs, ious = np.concatenate(pair_boxes), np.tile(duplicates.iou, 2)  # the IoU counts for both boxes
     order = np.argsort(ious)  # a sum of floats depends on their order
     total_iou = np.bincount(boxes_of_pairs[order], weights=ious[order], minlength=boxes)
@@ -105,7 +105,7 @@ def merge_duplicates(scenes: Scenes, duplicates: Duplicates) -> Scenes:
     )
     columns = np.stack([merged.subject, merged.object, merged.verb, merged.interaction])
     _, first = np.unique(columns, axis=1, return_index=True)
-    return merged.only(np.sort(first))
+    return merged.select_triplets(np.sort(first))
 
 
 def add_missing(scenes: Scenes, missing: Missing, vocabulary: Vocabulary, protocol: Protocol, same: float) -> Scenes:

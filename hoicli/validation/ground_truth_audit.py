@@ -157,7 +157,7 @@ class Audit:
         missing ones added and duplicate boxes merged, in this order."""
         scenes, truth, same = self.truth.scenes, self.truth, self.rules.same
         if CONTRADICTED in kinds:
-            scenes = scenes.only(np.delete(np.arange(len(scenes.subject)), self.contradicted.evidence.truth))
+            scenes = scenes.select_triplets(np.delete(np.arange(len(scenes.subject)), self.contradicted.evidence.truth))
         if MISSING in kinds:
             scenes = add_missing(scenes, self.missing, truth.vocabulary, self.protocol, same)
         if DUPLICATE in kinds:
@@ -323,7 +323,7 @@ class Audit:
         tallies = []
         for opinion in self.opinions:
             code, rows = opinion.outcomes.code.copy(), np.flatnonzero(is_changed[opinion.batch.image_of_hoi])
-            code[rows] = Batch(opinion.scenes.only(rows), truth).match(self.protocol, self.filters).code
+            code[rows] = Batch(opinion.scenes.select_triplets(rows), truth).match(self.protocol, self.filters).code
             tallies.append(opinion.tally.replace_truth(truth, {self.protocol.key: code}))
         return self._mean_rows(tallies, name, CHANGES[name])
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hoicli.api.network_outputs.query_heads import read_sizes
 from hoicli.api.network_outputs.ranking_rules import Arrays, paired_arrays, vcoco_verbs_and_roles
 from hoicli.errors import DataError
-from hoicli.records.arrays import box_array, check_range, flat_array, floats, read_array, read_integers
+from hoicli.records.arrays import box_array, check_range, flat_array, read_array, read_integers, to_floats
 from hoicli.records.interaction_arrays import label_boxes
 from hoicli.records.kit import Ints
 from hoicli.vocabulary.datasets import load
@@ -67,7 +67,7 @@ def _read_image(output: Mapping[str, Any], place: str, vocabulary: Vocabulary) -
         raise DataError(f"missing; an image has {', '.join(NAMES)}", field=f"{place}.{missing[0]}")
     try:
         boxes, pairs = box_array(output["boxes"]), read_array(output["pairing"], "pairing")
-        score = floats(flat_array(read_array(output["scores"], "scores"), "scores"), "scores")
+        score = to_floats(flat_array(read_array(output["scores"], "scores"), "scores"), "scores")
         if not np.isfinite(score).all():
             raise DataError("not finite", field=f"scores[{np.flatnonzero(~np.isfinite(score))[0]}]")
         verbs = len(_pocket_actions()[0]) if vocabulary.roles else len(vocabulary.verbs)
