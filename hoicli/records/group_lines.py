@@ -25,10 +25,12 @@ _ID = re.compile(rb'("image_id"\s*:\s*)(?:%b|[-+.\w]+)' % _TEXT)
 def read_fields(line: Line, names: Sequence[str]) -> Record:
     """Return the fields of a record that hold no list or object, at least those of `names`.
 
-    Nearly all of a line is boxes and triplets. They are parsed only if a field in `names` may stand between them;
-    fields before the first list and after the last one are found without. Raises `DataError`."""
-    head, last = _HEAD.match(line.data), line.data.rfind(b"]")
-    tail = _TAIL.fullmatch(line.data, last) if last >= 0 else None
+    Nearly all of a line is boxes and triplets. These are parsed only if a field in `names` may stand between them:
+    fields before the first list and after the last one are found without parsing the line. Raises `DataError` for a
+    line that is no record."""
+    head = _HEAD.match(line.data)
+    last_bracket = line.data.rfind(b"]")
+    tail = _TAIL.fullmatch(line.data, last_bracket) if last_bracket >= 0 else None
     try:
         fields: Record = orjson.loads(head[0].rstrip(b", \t") + b"}") if head else {}
         fields |= orjson.loads(b"{" + tail[1][1:] + b"}") if tail else {}
@@ -42,11 +44,13 @@ def read_fields(line: Line, names: Sequence[str]) -> Record:
 
 
 def _rename_image(line: Line, image_id: str) -> Line:
-    """Return a line whose record has another image id, which stands before its first list, or anywhere."""
+    """Return the line with another image id in its record."""
     head = _HEAD.match(line.data)
     begin = head[0] if head else b""
     renamed, count = _ID.subn(lambda match: match[1] + orjson.dumps(image_id), begin, count=1)
-    data = renamed + line.data[len(begin) :] if count else dump(parse(line) | {"image_id": image_id}).rstrip()
+    data = renamed + line.data[len(begin) :]
+    if not count:  # the id stands after the first list, so the whole record must be parsed
+        data = dump(parse(line) | {"image_id": image_id}).rstrip()
     if isinstance(line, Item):
         return Item(line.file, line.number, data, line.index)
     return replace(line, data=data)
@@ -67,4 +71,5 @@ class GroupLines:
     def __iter__(self) -> Iterator[Line]:
         """Yield the lines, with the ids of the ground truth. Raises `DataError` for a file that has changed."""
         for number, line in zip(self.numbers, self.stored.read(self.numbers), strict=True):
-            yield _rename_image(line, self.image_ids[number]) if number in self.image_ids else line
+            image_id = self.image_ids.get(number)
+            yield line if image_id is None else _rename_image(line, image_id)

@@ -32,20 +32,20 @@ def problems(
     good record.
 
     vocabulary: the labels and verbs that the record may use; None for any. scored: whether it is a prediction, whose
-    triplets need a `score`. optional_fields: those of OPTIONAL_FIELDS that the caller reads, None for all: by
-    others a line must not be judged. nulls: which of "label" and "object" may be null."""
+    triplets need a `score`. optional_fields: those of OPTIONAL_FIELDS that the caller reads, None for all; faults of
+    other fields are no matter. nulls: which of "label" and "object" may be null."""
     nulls = NULLS if _has_roles(vocabulary) else nulls
     if {"protocol", "gt", "predictions"} <= record.keys() and "boxes" not in record:
         yield Problem("", "a match record, without boxes (of hoicli match); give the predictions that were matched")
         return
     yield from image_id_problems(record)
-    boxes, labels, hois = (record.get(key) for key in ("boxes", "labels", "hois"))
-    for key, value in (("boxes", boxes), ("labels", labels), ("hois", hois)):
+    for key in ("boxes", "labels", "hois"):
         if key not in record:
             hint = _rename_hint(record, key)
             yield Problem(key, f"missing{hint}; every image line has {key} (an empty list where there are none)")
-        elif type(value) is not list:
-            yield Problem(key, f"{json_type(value)}; it must be an array")
+        elif type(record[key]) is not list:
+            yield Problem(key, f"{json_type(record[key])}; it must be an array")
+    boxes, labels, hois = (record.get(key) for key in ("boxes", "labels", "hois"))
     if type(boxes) is list:
         yield from _box_problems(boxes)
     if type(labels) is list:
@@ -118,7 +118,7 @@ def _box_count(record: Mapping[str, Any]) -> int | None:
 
 
 def _count_problems(field: str, values: list[Any], record: Mapping[str, Any], noun: str) -> Iterator[Problem]:
-    """Yield a problem unless there is a value for each box. noun: what messages call one, such as "label"."""
+    """Yield a problem unless there is a value for each box. noun: what messages call a value, such as "label"."""
     count = _box_count(record)
     if count not in (None, len(values)):
         yield Problem(field, f"{len(values)} {noun}s for {count} boxes; give one {noun} a box")
@@ -146,7 +146,10 @@ def _rename_hint(item: Mapping[str, Any], key: str) -> str:
     """Return a hint at another name under which `item`, which has no `key`, may have the field; "" for none."""
     if "response" in item:
         return " (a model's answer? hoicli convert --from vlm)"
-    return next((f" (is it {name!r}? rename that)" for name in item if _OTHERWISE.get(name) == key), "")
+    for name in item:
+        if _OTHERWISE.get(name) == key:
+            return f" (is it {name!r}? rename that)"
+    return ""
 
 
 def _caveat_problems(caveats: Any) -> Iterator[Problem]:
@@ -173,41 +176,47 @@ def _role_problems(record: Mapping[str, Any], vocabulary: Vocabulary) -> Iterato
         roles = vocabulary.find_roles(hoi["verb"]) if type(hoi.get("verb")) is str else None
         if roles is None:
             continue
-        role, field = hoi.get("role"), f"hois[{index}].role"
+        role = hoi.get("role")
+        field = f"hois[{index}].role"
         roles_text = f"{hoi['verb']} has {', '.join(roles) or 'none'}"
         if role is None and hoi.get("object") is not None:
-            yield Problem(
-                field, f"missing; say which role the object has ({roles_text}), or make it null for the action alone"
-            )
+            fix = f"say which role the object has ({roles_text}), or make it null for the action alone"
+            yield Problem(field, f"missing; {fix}")
         elif role is not None and role not in roles:
             yield Problem(field, f"{short(role)} is no role of it; {roles_text}")
 
 
 def statement_problems(record: Mapping[str, Any], vocabulary: Vocabulary, *, scored: bool) -> Iterator[Problem]:
-    """Yield the problems of V-COCO's fields: `annotated`, of each box's person; in predictions `unstated`, which stands
-    for all (person, verb, role) without a triplet, and `left_out`, the exceptions from that."""
+    """Yield the problems of V-COCO's fields: `annotated`, of each box's person; in predictions also `unstated`, which
+    stands for every (person, verb, role) without a triplet, and `left_out`, the exceptions from `unstated`."""
     yield from _flag_problems("annotated", record)
+    if not scored:
+        return
     unstated = record.get("unstated")
-    if scored and unstated is not None:
-        score, box = (unstated.get(key) for key in ("score", "object")) if type(unstated) is dict else (None, None)
-        if not is_number(score) or type(box) is not list or len(box) != 4 or not all(map(is_number, box)):
+    if unstated is not None:
+        stated = unstated if type(unstated) is dict else {}
+        if not is_number(stated.get("score")) or not _is_box(stated.get("object")):
             yield Problem("unstated", "must be an object with a score and an object box, as convert writes it")
     left_out = record.get("left_out")
-    if scored and left_out is not None and type(left_out) is not list:
+    if left_out is not None and type(left_out) is not list:
         yield Problem("left_out", f"{json_type(left_out)}; it must be an array of statements, as convert writes it")
-    elif scored:
-        count = _box_count(record) or 0
-        for index, item in enumerate(left_out or ()):
-            if (
-                type(item) is not dict
-                or type(item.get("verb")) is not str
-                or (roles := vocabulary.find_roles(item["verb"])) is None
-                or item.get("role") not in (None, *roles)
-                or type(item.get("subject")) is not int
-                or not 0 <= item["subject"] < count
-            ):
-                text = "must say the subject, the verb and the role of a statement, as convert writes it"
-                yield Problem(f"left_out[{index}]", text)
+        return
+    count = _box_count(record) or 0
+    for index, item in enumerate(left_out or ()):
+        if not _is_statement(item, count, vocabulary):
+            text = "must say the subject, the verb and the role of a statement, as convert writes it"
+            yield Problem(f"left_out[{index}]", text)
+
+
+def _is_statement(item: Any, box_count: int, vocabulary: Vocabulary) -> bool:
+    """Return whether an item of `left_out` has a subject (the index of a box), a verb, and a role of that verb or
+    none."""
+    if type(item) is not dict or type(item.get("verb")) is not str:
+        return False
+    roles = vocabulary.find_roles(item["verb"])
+    if roles is None or item.get("role") not in (None, *roles):
+        return False
+    return type(item.get("subject")) is int and 0 <= item["subject"] < box_count
 
 
 def _box_list_problems(
@@ -245,10 +254,11 @@ def _verb_score_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _pair_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield the problems of `pairs`, the detected pairs of boxes with their interactiveness."""
-    pairs, count = record.get("pairs"), _box_count(record)
+    pairs = record.get("pairs")
     if pairs is not None and type(pairs) is not list:
         yield Problem("pairs", f"{json_type(pairs)}; it must be an array")
         return
+    count = _box_count(record)
     for index, pair in enumerate(pairs or ()):
         field = f"pairs[{index}]"
         if type(pair) is not dict:
@@ -286,10 +296,15 @@ def image_id_problems(record: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem("image_id", "empty; give the image's file name without its extension, or its number")
 
 
+def _is_box(value: Any) -> bool:
+    """Return whether a value is a list of four finite numbers."""
+    return type(value) is list and len(value) == 4 and all(map(is_number, value))
+
+
 def _box_problems(boxes: list[Any]) -> Iterator[Problem]:
     """Yield a problem for each box that is not four finite numbers."""
     for index, box in enumerate(boxes):
-        if type(box) is not list or len(box) != 4 or not all(map(is_number, box)):
+        if not _is_box(box):
             yield Problem(f"boxes[{index}]", f"{short(box)} is no box; give four finite numbers [x1, y1, x2, y2]")
 
 
@@ -297,7 +312,8 @@ UNKNOWN_LABEL = "unknown-label"
 
 
 def unknown_label(field: str, what: str, name: str, vocabulary: Vocabulary) -> Problem:
-    """Return the problem of a name that the vocabulary does not have. Its text is made late, since that is slow."""
+    """Return the problem of a name that the vocabulary does not have. Its text is made when it is shown, since to look
+    for a similar name is slow. what: "verb" or "object"."""
     hint = ""
     if what == "verb" and name.replace(" ", "_").partition("_")[0].endswith("ing"):
         convert = f"hoicli convert {arg('to_vocabulary')}"
