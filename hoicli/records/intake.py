@@ -45,7 +45,8 @@ class ErrorPolicy:
         self._is_reported = False
 
     def handle(self, error: DataError) -> None:
-        """Raise the error of a bad line, or count it; always raise one of the whole stream (not-whole)."""
+        """Raise the error of a bad line or, if bad lines are skipped, count it. An error about the whole stream
+        (not-whole) is always raised."""
         if not self.skip or error.code == "not-whole":
             raise error
         self.skipped += 1
@@ -55,7 +56,7 @@ class ErrorPolicy:
 
     @contextmanager
     def item(self, place: str = "") -> Iterator[None]:
-        """Pass a `DataError` of the block to `handle`. place: for an error that does not say where it is."""
+        """Pass a `DataError` that the block raises to `handle`. place: for an error that does not say where it is."""
         try:
             yield
         except DataError as error:
@@ -63,12 +64,15 @@ class ErrorPolicy:
 
     @property
     def summary(self) -> str:
-        """Return a text that says how many lines were dropped, with the error of the first; "" if none was dropped."""
+        """A text that says how many lines were dropped, with the error of the first; "" if none was dropped."""
+        if self._first_error is None:
+            return ""
         units = self._unit if self.skipped == 1 else f"{self._unit}s"
-        return "" if self._first_error is None else f"skipped {self.skipped:,} {units}; the first: {self._first_error}"
+        return f"skipped {self.skipped:,} {units}; the first: {self._first_error}"
 
     def report(self, *, some_left: bool = True) -> None:
-        """Print the `summary`, once, if lines were dropped. Raises `DataError` if then none is left."""
+        """Print the `summary`, once, if lines were dropped. Raises `DataError` instead if no line is left
+        (`some_left`)."""
         if self.summary and not some_left:
             raise DataError(f"nothing is left: {self.summary}")
         if self.summary and not self._is_reported:
@@ -76,10 +80,13 @@ class ErrorPolicy:
             self._is_reported = True
 
     def sign_skipped(self, rows: Sequence[Row]) -> list[Row]:
-        """Report the dropped lines, and return the rows signed with their number, which is added to one of a group."""
+        """Report the dropped lines, and return the rows with their number in the signatures. A number that a signature
+        has already, of the lines dropped in a group, is raised by it."""
         self.report()
         dropped = self.skipped + self.earlier
-        return [add_to_setting(row, "skipped", dropped) if dropped else row for row in rows]
+        if not dropped:
+            return list(rows)
+        return [add_to_setting(row, "skipped", dropped) for row in rows]
 
     def report_at_end(self, items: Iterable[T], *, some_left: bool = False) -> Iterator[T]:
         """Yield the items, then `report` the dropped lines. some_left: whether good lines came before."""
@@ -91,9 +98,9 @@ class ErrorPolicy:
 
 @contextmanager
 def policies_of_call() -> Iterator[list[ErrorPolicy]]:
-    """Give a list to the block, the call of a command, which gets every policy that `policy_of` makes in it."""
+    """Give the block, the call of a command, a list; every policy that `policy_of` makes in the block is added to it."""
     policies: list[ErrorPolicy] = []
-    token = _OF_CALL.set(policies)  # the context variable to whose list `policy_of` adds
+    token = _OF_CALL.set(policies)  # where `policy_of` finds the list
     try:
         yield policies
     finally:
@@ -101,7 +108,8 @@ def policies_of_call() -> Iterator[list[ErrorPolicy]]:
 
 
 def policy_of(on_error: str, unit: str = "line") -> ErrorPolicy:
-    """Return the policy that --on-error asks for; the call's rows are signed with the number of dropped lines."""
+    """Return the policy that --on-error asks for. It is one of the call's policies (`policies_of_call`), whose rows are
+    signed with the number of dropped lines. unit: what messages call a line."""
     policy = ErrorPolicy(skip=on_error == "skip", unit=unit)
     if (policies := _OF_CALL.get()) is not None:
         policies.append(policy)
@@ -114,8 +122,11 @@ class ImageRegister:
     def __init__(
         self, known_ids: Container[str] | None = None, *, unit: str = "an image", field: str = "image_id"
     ) -> None:
-        """Start without images. known_ids: None for any; unit: what has a line each; field: the image's."""
-        self._known_ids, self._unit, self._field = known_ids, unit, field
+        """Start without images. known_ids: the ids that images may have, None for any. unit, field: for messages: what
+        has one line each, and the field that names the image."""
+        self._known_ids = known_ids
+        self._unit = unit
+        self._field = field
         self._locations: dict[str, tuple[str | None, int | str]] = {}
 
     def add(self, image_id: str, line: Line) -> None:
@@ -129,8 +140,9 @@ class ImageRegister:
         first_location = self._locations.setdefault(image_id, location)
         if first_location != location:
             first_file, first_number = first_location
-            # a line of no file is known by its own words for its place, any other by file and number
-            where = str(first_number) if first_file is None else Line(first_file, int(first_number), b"").where
+            where = str(first_number)  # a line of no file has its place in words here (`_location`)
+            if first_file is not None:
+                where = Line(first_file, int(first_number), b"").where
             problem = f"image {image_id!r} is {where} already; keep one line {self._unit}"
             if first_file != location[0]:
                 problem += " in all files, which are read as one; for two models: hoicli compare, or one run each"
@@ -139,7 +151,8 @@ class ImageRegister:
             raise DataError(problem, place=line.place, field=self._field, code=DUPLICATE_IMAGE)
 
     def add_all(self, image_ids: Sequence[str], lines: Sequence[Line]) -> bool:
-        """Add the images of many lines and return True, or none and False unless all are new and known."""
+        """Add the images of many lines and return True if all of them are new and known; otherwise add none and return
+        False."""
         if len(image_ids) != len(lines):  # several processes read the file, and it has changed between them
             raise DataError("changed while it was read; run again", place=lines[0].place if lines else "")
         different_ids = set(image_ids)
@@ -160,8 +173,8 @@ def unknown_image(image_id: str, known_ids: Container[str]) -> str:
     rewritten = (str(rewrite(image_id)) for rewrite in ID_RULES.values())
     any_id = next(iter(known_ids), None) if isinstance(known_ids, Iterable) else None
     example = next((other for other in rewritten if other in known_ids), any_id)
-    as_there = "" if example is None else f" (which names images as {example!r})"
-    return f"{image_id!r} is not in the ground truth{as_there}"
+    comparison = "" if example is None else f" (which names images as {example!r})"
+    return f"{image_id!r} is not in the ground truth{comparison}"
 
 
 def _advise_renaming(image_id: str, known_ids: Container[str]) -> str:
@@ -175,19 +188,27 @@ def _advise_renaming(image_id: str, known_ids: Container[str]) -> str:
     example = next(iter(known_ids), image_id) if isinstance(known_ids, Iterable) else image_id
     if image_id + PurePosixPath(example).suffix in known_ids:
         return f"make one kind of both with hoicli convert {arg('id_', 'name')}"
-    is_path, known_is_path = "/" in image_id, "/" in example
+    is_path = "/" in image_id
+    known_is_path = "/" in example
     if is_path == known_is_path and image_id.isdecimal() == example.isdecimal():
         # both ids look alike: perhaps the known ones have a prefix that ends in a separator
         prefixes = (example[:length] for length in range(1, len(example)) if not example[length - 1].isalnum())
         missing = next((prefix for prefix in prefixes if prefix + image_id in known_ids), "")
-        advice = f"ids there end in it, and {missing!r} is missing in front: jq -c '.image_id |= \"{missing}\" + .'"
-        return advice if missing else ""
-    rule = "path" if known_is_path else "number"
+        if not missing:
+            return ""
+        return f"ids there end in it, and {missing!r} is missing in front: jq -c '.image_id |= \"{missing}\" + .'"
     if is_path:
         rule = "name"
+    elif known_is_path:
+        rule = "path"
+    else:
+        rule = "number"
     return f"make one kind of both with hoicli convert {arg('id_', rule)}"
 
 
 def _location(line: Line) -> tuple[str | None, int | str]:
-    """Return (file, number) of a line, or (None, its place in words): less memory than the line with its text."""
-    return (line.file, line.number) if type(line) is Line else (None, line.where)
+    """Return (file, number) of a line, or (None, its place in words) if it is of no file. That takes less memory than
+    the line with its text."""
+    if type(line) is Line:
+        return line.file, line.number
+    return None, line.where

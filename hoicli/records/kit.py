@@ -52,14 +52,16 @@ class Growing:
 
 
 def starts_of(counts: Sequence[int] | Ints | Bools) -> Ints:
-    """Return [N + 1] where each of N runs begins, and where all end: [2, 0, 3] gives [0, 2, 2, 5]."""
+    """Return [N + 1] where each of N runs of the given lengths begins, and at last where all end: [2, 0, 3] gives
+    [0, 2, 2, 5]."""
     starts = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
 
 
 def runs_of(starts: Ints) -> Ints:
-    """Return the run of each position, as `starts_of` has them: [0, 2, 2, 5] gives [0, 0, 2, 2, 2]."""
+    """Return the number of the run that each position belongs to. starts: from `starts_of`: [0, 2, 2, 5] gives
+    [0, 0, 2, 2, 2]."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
@@ -77,10 +79,11 @@ def run_starts(values: NDArray[Scalar]) -> Ints:
 
 
 def expand_runs(start: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """Return (run, position), two columns of sum(count) rows: run r contributes the positions start[r], start[r] + 1,
-    ..., as many as count[r] says. So rows are joined with counterparts that stand together, from start[r] on."""
+    """Return (run, position), two columns of sum(count) rows: run r has the count[r] positions start[r], start[r] + 1,
+    and so on. So each row r is joined with what belongs to it, if that stands together from start[r] on."""
     run = np.repeat(np.arange(len(count)), count)
-    place_in_run = np.arange(len(run)) - np.repeat(np.cumsum(count) - count, count)
+    rows_before = np.repeat(np.cumsum(count) - count, count)  # in all earlier runs
+    place_in_run = np.arange(len(run)) - rows_before
     return run, start[run] + place_in_run
 
 
@@ -95,8 +98,10 @@ def find(ascending: Ints, values: Ints) -> tuple[Ints, Bools]:
 
 def median(values: Floats) -> float:
     """Return the median, NaN of no values, as `np.median` (whose first call imports masked arrays)."""
-    middle = [(len(values) - 1) // 2, len(values) // 2]
-    return float(np.partition(values, middle)[middle].mean()) if len(values) else np.nan
+    if not len(values):
+        return np.nan
+    middle = [(len(values) - 1) // 2, len(values) // 2]  # twice the same for an odd number
+    return float(np.partition(values, middle)[middle].mean())
 
 
 def among(values: Ints, members: Iterable[int]) -> Bools:
@@ -106,7 +111,8 @@ def among(values: Ints, members: Iterable[int]) -> Bools:
 
 
 def join_groups(first: Ints, second: Ints, count: int) -> Ints:
-    """Return [count] the group of each item as its lowest item: first[k] and second[k] belong together."""
+    """Return [count] the group of each item, named by the lowest item in it. first, second [K]: item first[k] is in one
+    group with item second[k]."""
     group = np.arange(count)
     while (group[first] != group[second]).any():
         lowest = np.minimum(group[first], group[second])
@@ -120,14 +126,15 @@ def ranks_in_groups(group: Ints, score: Floats) -> Ints:
     """Return [M] the rank, from 0, of each item in its group by descending score; equal scores keep their order."""
     order = np.lexsort((-score, group))  # by group, then by descending score
     first = run_starts(group[order])
+    group_sizes = np.diff(np.r_[first, len(order)])
     rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order)) - np.repeat(first, np.diff(np.r_[first, len(order)]))
+    rank[order] = np.arange(len(order)) - np.repeat(first, group_sizes)
     return rank
 
 
 def rank_by_id(image_ids: Sequence[str]) -> Ints:
     """Return [N] each image's position among all sorted by id, whatever the order of the lines."""
+    order = sorted(range(len(image_ids)), key=list(image_ids).__getitem__)
     rank = np.empty(len(image_ids), dtype=np.int64)
-    order = sorted(range(len(rank)), key=list(image_ids).__getitem__)
     rank[order] = np.arange(len(rank))
     return rank

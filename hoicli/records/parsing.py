@@ -100,11 +100,11 @@ def _why_not_json(data: bytes, error: Exception) -> tuple[str, str]:
     """Return (what is wrong with a line that is no valid JSON, the field at fault or ""), the likeliest first."""
     if _CONSTANT.search(data):
         try:
-            number = next(find_non_finite(json.loads(data)), None)
+            fault = next(find_non_finite(json.loads(data)), None)
         except (ValueError, RecursionError):
-            number = None
-        if number is not None:
-            field, value = number
+            fault = None
+        if fault is not None:
+            field, value = fault
             return f"{value}: numbers must be finite; correct what wrote it, or drop the item", field
     stripped = data.strip()
     if stripped[:1] == b"[":  # most likely the first line of a list of records
@@ -138,7 +138,8 @@ def find_non_finite(value: Any, field: str = "") -> Iterator[tuple[str, Any]]:
 def json_type(value: object) -> str:
     """Return the JSON type of a decoded value in words, such as "an array"."""
     names = {dict: "an object", list: "an array", str: "a string", bool: "true or false"}
-    return names.get(type(value), "a number" if type(value) in (int, float) else "null")
+    names |= {int: "a number", float: "a number"}
+    return names.get(type(value), "null")
 
 
 def is_number(value: object) -> bool:
@@ -159,9 +160,10 @@ def short(value: Any) -> str:
 
 
 def read_object(path: str, kind: str, content: str, *, limit: int) -> Record:
-    """Return the JSON object in a file, such as a protocol or a recipe.
+    """Return the JSON object in a file, such as a protocol or a recipe. Raises `DataError` for a file of more than
+    `limit` bytes, and for anything else than one JSON object.
 
-    kind: a name that `hoicli doctor --schema` takes. content: what it is made of. Raises `DataError`."""
+    kind: a name that `hoicli doctor --schema` takes; content: what the object is made of, for messages."""
     place = display_name(path)
     with open_input(path) as file:
         data = file.read(limit + 1)

@@ -39,24 +39,24 @@ class Scenes(Images):
 
     @property
     def derived(self) -> int:
-        """Return how many images lack image-level labels of their own and use those of their triplets."""
+        """How many images lack image-level labels of their own and use those of their triplets."""
         return int(np.count_nonzero(self.caveats & caveats.mask([caveats.DERIVED_LABELS])))
 
     @cached_property
     def every_caveat(self) -> int:
-        """Return the caveats that any of the images has, as a bit mask."""
+        """The caveats that any of the images has, as a bit mask."""
         return int(np.bitwise_or.reduce(self.caveats, initial=0))
 
     @cached_property
     def object_label(self) -> Ints:
-        """Return [T] the label (object id) of each triplet's object; -1 without an object or a label."""
+        """[T] the label (object id) of each triplet's object; -1 without an object or a label."""
         if not len(self.labels):  # nothing could be looked up below, not even for an object of -1
             return np.full(len(self.object), -1, dtype=np.int64)
         return np.where(self.object < 0, -1, self.labels[self.object])
 
     @property
     def unlabelled_objects(self) -> int:
-        """Return how many triplets have an object box without a label."""
+        """How many triplets have an object box without a label."""
         return int(((self.object >= 0) & (self.object_label < 0)).sum())
 
     def select_triplets(self, rows: Ints) -> Scenes:
@@ -69,7 +69,7 @@ class Scenes(Images):
 
 
 def are_subjects(labels: Ints, vocabulary: Vocabulary) -> Bools:
-    """Return [M] a mask of the object ids [M], -1 for none, that a subject may have: the dataset's `subjects`."""
+    """Return [M] a mask of the labels (object ids, -1 for none) that a subject may have: the dataset's `subjects`."""
     return among(labels, vocabulary.subject_ids)
 
 
@@ -82,7 +82,7 @@ def count_other_subjects(scenes: Scenes, vocabulary: Vocabulary) -> int:
 
 
 def box_kinds(labels: Ints, vocabulary: Vocabulary) -> Ints:
-    """Return [M] the labels by which boxes are matched: every label of a subject counts as the same one."""
+    """Return [M] the labels by which boxes are matched: all labels that a subject may have become the same one."""
     if len(vocabulary.subjects) == 1:
         return labels
     return np.where(are_subjects(labels, vocabulary), min(vocabulary.subject_ids), labels)
@@ -105,13 +105,17 @@ def class_table(vocabulary: Vocabulary) -> Ints:
 def class_columns(vocabulary: Vocabulary) -> tuple[Ints, Bools]:
     """Return ([C] the verb id of each class; [C] whether the class is a verb alone, without a role or an object)."""
     verbs = np.array([vocabulary.verb_ids[verb] for verb, _ in vocabulary.interactions], dtype=np.int64)
-    return verbs, np.array([not role for _, role in vocabulary.interactions], dtype=bool)
+    is_verb_alone = np.array([not role for _, role in vocabulary.interactions], dtype=bool)
+    return verbs, is_verb_alone
 
 
 @cache
 def class_actions(vocabulary: Vocabulary) -> Ints:
     """Return the action [C] of each class: its verb, or in a dataset with roles the class (a verb in one role)."""
-    return np.arange(len(vocabulary.interactions)) if vocabulary.roles else class_columns(vocabulary)[0]
+    if vocabulary.roles:
+        return np.arange(len(vocabulary.interactions))
+    verbs, _ = class_columns(vocabulary)
+    return verbs
 
 
 def add_triplets(
@@ -133,8 +137,9 @@ def add_triplets(
 
 def add_boxes(scenes: Scenes, image: Ints, boxes: Floats, labels: Ints) -> tuple[Scenes, Ints, Ints]:
     """Return (`scenes` with M more boxes, each after the others of its image; [M] the rows of the new boxes; [B + 1]
-    the new rows of the boxes that were there, at last -1, which NO_BOX looks up)."""
-    added_before = starts_of(np.bincount(image, minlength=len(scenes.image_ids)))
+    the new rows of the boxes that were there, with -1 as the last entry, which NO_BOX (-1) looks up). image [M]: the
+    image of each new box, ascending."""
+    added_before = starts_of(np.bincount(image, minlength=len(scenes.image_ids)))  # [N + 1] in earlier images
     insert_at = scenes.box_start[1:][image]
     new_rows = np.append(np.arange(len(scenes.boxes)) + added_before[scenes.image_of_box], -1)
     grown = replace(

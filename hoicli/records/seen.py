@@ -53,15 +53,13 @@ class LabelCounts:
         policy.report(some_left=bool(self.images))
 
     def _add(self, record: Record, place: str) -> None:
-        """Count one checked record. Raises `DataError` for a label that no dataset can have; each is checked once."""
+        """Count one checked record. Raises `DataError` for a label that no dataset can have."""
         labels = record["labels"]
-        new_labels = [(f"labels[{index}]", label) for index, label in enumerate(labels) if label not in self.boxes]
-        new_labels += [
-            (f"hois[{index}].verb", hoi["verb"])
-            for index, hoi in enumerate(record["hois"])
-            if hoi["verb"] not in self.verbs
-        ]
-        for field, label in new_labels:
+        fields = [(f"labels[{index}]", label) for index, label in enumerate(labels) if label not in self.boxes]
+        for index, hoi in enumerate(record["hois"]):
+            if hoi["verb"] not in self.verbs:
+                fields.append((f"hois[{index}].verb", hoi["verb"]))
+        for field, label in fields:  # those that no earlier record had
             if fault := label_fault(label):
                 raise DataError(fault, place=place, field=field)
         self.images += 1
@@ -75,7 +73,8 @@ class LabelCounts:
             self.pairs[hoi["verb"], object_label] += 1
 
     def respell(self, verbs: Mapping[str, str], labels: Mapping[str, str]) -> LabelCounts:
-        """Return the same counts with new spellings, by old ones; counts of labels that become one are added."""
+        """Return the same counts with labels in new spellings; counts of labels that become one are added up. verbs,
+        labels: the new spelling of a verb, and of a label of boxes, by the old one."""
         respelled = LabelCounts()
         respelled.images = self.images
         for key, spellings in (("subjects", labels), ("verbs", verbs), ("objects", labels), ("boxes", labels)):
@@ -88,23 +87,21 @@ class LabelCounts:
 
 def unify_spellings(parts: Sequence[LabelCounts]) -> list[LabelCounts]:
     """Return the counts with each label in its most frequent spelling; a note says which had several."""
-    new_spellings_of_kinds: list[dict[str, str]] = []
-    for kind, counts in _label_counts(parts):
-        new_spellings: dict[str, str] = {}
+    new_spellings: dict[str, dict[str, str]] = {}
+    for kind, counts in _add_up(parts).items():
+        new_spellings[kind] = {}
         for spellings in _group_spellings(counts, normalise_spelling):
             best = max(spellings, key=lambda label: (counts[label], label == normalise_spelling(label)))
-            new_spellings |= dict.fromkeys(spellings, best)
+            new_spellings[kind] |= dict.fromkeys(spellings, best)
             spellings_text = _spellings_text(spellings, counts)
             note(f"{kind} {spellings_text} are one label in several spellings: {best!r} stands for all")
-        new_spellings_of_kinds.append(new_spellings)
-    new_verbs, new_labels = new_spellings_of_kinds
-    return [part.respell(new_verbs, new_labels) for part in parts]
+    return [part.respell(new_spellings["verbs"], new_spellings["labels"]) for part in parts]
 
 
-def _label_counts(parts: Sequence[LabelCounts]) -> Iterator[tuple[str, Counter[str]]]:
-    """Yield ("verbs", how often each verb occurs in all parts), then ("labels", the same for labels of boxes)."""
-    yield "verbs", sum((part.verbs for part in parts), Counter[str]())
-    yield "labels", sum((part.boxes for part in parts), Counter[str]())
+def _add_up(parts: Sequence[LabelCounts]) -> dict[str, Counter[str]]:
+    """Return how often each verb occurs in all parts ("verbs"), and each label of boxes ("labels")."""
+    verbs = sum((part.verbs for part in parts), Counter[str]())
+    return {"verbs": verbs, "labels": sum((part.boxes for part in parts), Counter[str]())}
 
 
 def _spellings_text(spellings: Iterable[str], counts: Mapping[str, int]) -> str:
@@ -113,15 +110,20 @@ def _spellings_text(spellings: Iterable[str], counts: Mapping[str, int]) -> str:
 
 
 def describe_dataset(parts: Sequence[LabelCounts], name: str) -> dict[str, Any]:
-    """Return the content of the file that describes a dataset called `name`, with everything sorted.
+    """Return the content of the file that describes a dataset called `name`: labels sorted, classes sorted by object,
+    then by verb.
 
     parts: the counts of the ground truth, whose pairs become the classes; a second part, of the training set, may add
-    labels, and gives training counts. Raises `UsageError` or `DataError` for a name that it cannot have."""
+    labels, and gives training counts. Raises `UsageError` or `DataError` for a name that the dataset cannot have."""
+    if name in DATASETS:
+        choose = f"choose another name with {arg('output', like='NAME.json')}"
+        raise UsageError(f"{arg('from_')}: {name} is a dataset of hoicli's own; {choose}")
     truth, training = parts[0], parts[-1]  # the same if there is one part
     subjects = set().union(*(part.subjects for part in parts))
     acted_on = set().union(*(part.objects for part in parts))
-    # a label that only subjects have is no object
-    objects = set().union(*(part.boxes for part in parts)) - (subjects - acted_on)
+    only_subjects = subjects - acted_on
+    # an object is any label of a box, but for those that only act
+    objects = set().union(*(part.boxes for part in parts)) - only_subjects
     verbs = set().union(*(part.verbs for part in parts))
     pairs = sorted(truth.pairs, key=lambda pair: (pair[1], pair[0]))  # by object, then by verb
     content: dict[str, Any] = {
@@ -135,9 +137,6 @@ def describe_dataset(parts: Sequence[LabelCounts], name: str) -> dict[str, Any]:
         content["no_interaction"] = NO_INTERACTION
     if training is not truth:  # CUTS divide the classes, by how many training triplets they have, into rare and others
         content |= {"training_counts": [training.pairs[pair] for pair in pairs], "cuts": dict(CUTS)}
-    if name in DATASETS:
-        choose = f"choose another name with {arg('output', like='NAME.json')}"
-        raise UsageError(f"{arg('from_')}: {name} is a dataset of hoicli's own; {choose}")
     check(content, arg("from_"))
     return content
 
@@ -162,7 +161,7 @@ def dataset_name(path: str) -> str:
 def tell_doubts(parts: Sequence[LabelCounts]) -> None:
     """Print notes about what may be a mistake: labels that look like one in several spellings, and pairs that only the
     ground truth, or only the training set, has."""
-    for kind, counts in _label_counts(parts):
+    for kind, counts in _add_up(parts).items():
         for label in sorted(filter(_mixes_scripts, counts)):
             note(f"{kind} {label!r} ({counts[label]:,}) mixes letters of several scripts that look alike: a slip?")
         for spellings in _group_spellings(counts, _fold_label):
@@ -170,15 +169,17 @@ def tell_doubts(parts: Sequence[LabelCounts]) -> None:
                 f"{kind} {_spellings_text(spellings, counts)} differ in case, spaces or underscores alone: one label "
                 "twice? Make them one in the records, or one the alias of the other (`aliases`)"
             )
-    truth, training = parts[0].pairs.keys(), parts[-1].pairs.keys()
+    truth = parts[0].pairs.keys()
+    training = parts[-1].pairs.keys()
     for pairs, where in (
         (training - truth, "in the training set alone: no class of the dataset"),
         (truth - training, "not in the training set: rare"),
     ):
         if pairs:
-            example, count = " ".join(min(pairs)), len(pairs)
-            many = f"{count:,} interactions ({example}, ...) are"
-            note(f"{many if count > 1 else f'one interaction ({example}) is'} {where}")
+            example = " ".join(min(pairs))
+            one = f"one interaction ({example}) is"
+            several = f"{len(pairs):,} interactions ({example}, ...) are"
+            note(f"{one if len(pairs) == 1 else several} {where}")
 
 
 def _group_spellings(labels: Iterable[str], key: Callable[[str], str]) -> Iterator[list[str]]:

@@ -67,8 +67,9 @@ class Triplets(Images):
     size: Floats
 
     def select_images(self, keep: Bools) -> Triplets:
-        """Return the images of a mask [N], with their boxes and triplets; names keep their numbers."""
-        keep_box, keep_hoi = keep[self.image_of_box], keep[self.image_of_hoi]
+        """Return only the images of a mask [N], with their boxes and triplets; names keep their numbers."""
+        keep_box = keep[self.image_of_box]
+        keep_hoi = keep[self.image_of_hoi]
         # where each box that is kept will stand; at the end what NO_BOX (-1) looks up, which is NO_BOX again
         new_row = np.append(np.cumsum(keep_box) - 1, NO_BOX)
         columns = {name: getattr(self, name)[keep_box] for name in ("boxes", "box_label")}
@@ -76,14 +77,16 @@ class Triplets(Images):
         columns |= {name: new_row[getattr(self, name)[keep_hoi]] for name in ("subject", "object")}
         columns |= {name: starts_of(np.diff(getattr(self, name))[keep]) for name in ("box_start", "hoi_start")}
         columns |= {"caveats": self.caveats[keep], "size": self.size[keep]}
-        columns |= {"hashes": self.hashes[keep]} if len(self.hashes) else {}
+        if len(self.hashes):  # they may not be computed
+            columns["hashes"] = self.hashes[keep]
         return replace(self, image_ids=list(compress(self.image_ids, keep.tolist())), **columns)
 
     def sort_keys(self, rows: Ints) -> list[Ints | Floats]:
         """Return columns for `numpy.lexsort` of these triplets: by names of object and verb, role, boxes (`ends`). The
         record's order plays no role."""
         # repr, since a name may contain None, which cannot be compared with text
-        verb_rank, label_rank = (rank_by_id([*map(repr, names)]) for names in (self.verbs, self.objects))
+        verb_rank = rank_by_id([repr(name) for name in self.verbs])
+        label_rank = rank_by_id([repr(name) for name in self.objects])
         return [
             *self.ends(rows),
             self.role[rows].astype(np.int64),
@@ -99,7 +102,7 @@ class Triplets(Images):
         return replace(self, **columns, hoi_start=starts_of(counts))
 
 
-def triplet_batches(
+def read_triplets(
     lines: Iterable[Line],
     *,
     policy: ErrorPolicy,
@@ -119,7 +122,9 @@ def triplet_batches(
 
 def merge(parts: Sequence[Triplets]) -> Triplets:
     """Return the images of all parts (at least one) joined in order; labels and names are numbered anew."""
-    labels, verbs, objects = Numbered[str](), Numbered[Name](), Numbered[Name]()
+    labels = Numbered[str]()
+    verbs = Numbered[Name]()
+    objects = Numbered[Name]()
     numbered = [
         replace(
             part,
@@ -137,21 +142,25 @@ def open_problems(record: Record, *, truth: bool = False, unlabelled: bool = Fal
 
     The rules are those of `image.problems` without a vocabulary, except that scores may be missing, an object may be
     null, image-level labels are not checked, and senses must be texts. unlabelled: whether labels may be null."""
-    nulls = NULLS if unlabelled else ("object",)  # NULLS: objects and labels
+    nulls = NULLS if unlabelled else ("object",)  # NULLS are labels and objects
     for problem in problems(record, None, scored=False, optional_fields=(), nulls=nulls):
         if not problem.field.startswith(("image_hois", "ambiguous_hois")):
             yield problem
     hois = record.get("hois")
-    hoi_objects = [hoi if type(hoi) is dict else {} for hoi in hois] if type(hois) is list else []
-    for index, hoi in enumerate(hoi_objects):
+    for index, hoi in enumerate(hois if type(hois) is list else ()):
+        if type(hoi) is not dict:
+            continue
         if hoi.get("score") is not None and not is_number(hoi["score"]):
             yield Problem(f"hois[{index}].score", "no finite number; give one, or leave the score out")
         if type(hoi.get("verb_synset")) not in (str, type(None)):
             yield Problem(f"hois[{index}].verb_synset", "no sense; name one, for example ride.v.10, or leave it out")
-    synsets, boxes = record.get("synsets"), record.get("boxes")
-    if type(synsets) not in (list, type(None)) or not all(type(sense) in (str, type(None)) for sense in synsets or ()):
+    boxes = record.get("boxes")
+    synsets = record.get("synsets")
+    if synsets is None:
+        pass
+    elif type(synsets) is not list or not all(type(sense) in (str, type(None)) for sense in synsets):
         yield Problem("synsets", "must be an array of senses (or null), one a box, for example train.n.01")
-    elif synsets is not None and type(boxes) is list and len(synsets) != len(boxes):
+    elif type(boxes) is list and len(synsets) != len(boxes):
         yield Problem("synsets", f"{len(synsets)} senses for {len(boxes)} boxes; give one a box, null where unknown")
     if truth:
         yield from score_problems(record)
@@ -170,11 +179,14 @@ def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = F
         of_hoi={"verb_synset": None, "role": None},
     )
     box_senses = raw.box_values("synsets", None)
-    verb_senses, roles = raw.of_hoi["verb_synset"], raw.of_hoi["role"]
+    verb_senses = raw.of_hoi["verb_synset"]
+    roles = raw.of_hoi["role"]
     check_types(box_senses, str, type(None))
     check_types(verb_senses, str, type(None))
     # Numbered: gives each new key the next number. A name is (label, its WordNet sense or None).
-    labels, verbs, objects = Numbered[str](), Numbered[Name](), Numbered[Name]()
+    labels = Numbered[str]()
+    verbs = Numbered[Name]()
+    objects = Numbered[Name]()
     names_of_boxes = list(zip(raw.labels, box_senses, strict=True))
     if unlabelled and None in raw.labels:  # a null label has a name of its own, UNLABELLED, and "" among the labels
         names_of_boxes = [name if name[0] is not None else UNLABELLED for name in names_of_boxes]
@@ -185,13 +197,22 @@ def named_images(lines: list[Line], *, truth: bool = False, unlabelled: bool = F
     check_types([text for text, _ in verbs], str)
     names_of_boxes.append(NOTHING)  # which is what NO_BOX (-1) looks up
     label = objects.numbers_of([names_of_boxes[row] for row in raw.object.tolist()])
+    has_role = [role is not None for role in roles] or np.zeros(len(verb))
+    caveat_masks = [caveats.read_caveats(caveat_names) for caveat_names in raw.each("caveats")]
+    widths = [_pixels(side) for side in raw.each("width")]
+    heights = [_pixels(side) for side in raw.each("height")]
     return Triplets(
-        **raw.images(), box_label=box_label, verb=verb, label=label, labels=list(labels),
-        verbs=list(verbs), objects=list(objects),
-        role=np.array([role is not None for role in roles] or np.zeros(len(verb)), dtype=bool),
-        caveats=np.array([caveats.read_caveats(caveat_names) for caveat_names in raw.each("caveats")], dtype=np.int64),
-        size=np.array([[_pixels(side) for side in raw.each(key)] for key in ("width", "height")], dtype=np.float64).T,
-    )  # fmt: skip
+        **raw.images(),
+        box_label=box_label,
+        verb=verb,
+        label=label,
+        labels=list(labels),
+        verbs=list(verbs),
+        objects=list(objects),
+        role=np.array(has_role, dtype=bool),
+        caveats=np.array(caveat_masks, dtype=np.int64),
+        size=np.array([widths, heights], dtype=np.float64).T,
+    )
 
 
 def _pixels(side: Any) -> float:

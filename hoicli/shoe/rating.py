@@ -23,7 +23,7 @@ from hoicli.io.streams import Line, Stream
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Floats, Ints, distinct
 from hoicli.records.parsing import Record, parse
-from hoicli.records.triplets import Name, Triplets, merge, triplet_batches
+from hoicli.records.triplets import Name, Triplets, merge, read_triplets
 from hoicli.shoe.likenesses import classes_of, likenesses, named_pairs, normalise
 from hoicli.shoe.settings import OFFLINE
 from hoicli.shoe.similarity_table import Pair, Rated, SensePairs, SimilarityTable, pair_of
@@ -54,7 +54,7 @@ def read_predictions(
     def read_part(lines: Stream, part_policy: ErrorPolicy) -> list[Triplets]:
         """Return the triplets of a part of the file, in batches."""
         with no_garbage_collection():
-            return triplet_batches(lines, policy=part_policy, known_ids=known_ids, unlabelled=unlabelled)
+            return read_triplets(lines, policy=part_policy, known_ids=known_ids, unlabelled=unlabelled)
 
     def image_ids(part: list[Triplets]) -> Iterable[str]:
         """Return the ids of a part's images, which no other part may have."""
@@ -84,7 +84,7 @@ def evaluation_pairs(
     Raises `DataError` for a bad line, or a prediction whose image the ground truth does not have."""
     vocabulary = load(dataset)
     dataset_classes = compared_classes(vocabulary, against)
-    truth = merge(triplet_batches(gt, policy=policy, truth=True))
+    truth = merge(read_triplets(gt, policy=policy, truth=True))
     image_ids, unlabelled = frozenset(truth.image_ids), bool(vocabulary.roles)
     # the predictions of all models as those of one: each pair is needed once, whichever model has it
     predictions_read = merge([

@@ -36,7 +36,7 @@ from hoicli.records.columns import NO_BOX
 from hoicli.records.fingerprint import total_of
 from hoicli.records.intake import ErrorPolicy
 from hoicli.records.kit import Bools, Floats, Ints, join_groups, run_starts
-from hoicli.records.triplets import NOTHING, Triplets, merge, triplet_batches
+from hoicli.records.triplets import NOTHING, Triplets, merge, read_triplets
 from hoicli.shoe.likenesses import Likeness, classes_of, likenesses, normalise, pool_of
 from hoicli.shoe.rating import backend_of, compared_classes, note_senseless, rate, read_predictions, signed_measure
 from hoicli.shoe.scores import Run
@@ -74,7 +74,7 @@ class Evaluation:
             if truth_and_table is not None:
                 self._truth, self._table = truth_and_table
             else:
-                self._truth = merge(triplet_batches(gt, policy=policy, truth=True))
+                self._truth = merge(read_triplets(gt, policy=policy, truth=True))
             if not self._truth.image_ids:
                 raise DataError("no ground truth in it; hoicli convert makes it", place=gt.name, code="empty")
             check_annotated(self._truth, gt.name, policy)
@@ -242,7 +242,7 @@ def _read_in_parallel(gt: Stream, sim: Stream) -> tuple[Triplets, SimilarityTabl
 
     def read_truth() -> Triplets:
         """Return the ground truth."""
-        truth = merge(triplet_batches(gt, policy=ErrorPolicy(), truth=True))
+        truth = merge(read_triplets(gt, policy=ErrorPolicy(), truth=True))
         # so that `candidates` caches the senses of these labels, which most predictions have, too
         for pos, names in (("v", truth.verbs), ("n", truth.objects)):
             for name in names:

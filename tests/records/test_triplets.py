@@ -11,7 +11,7 @@ import pytest
 from hoicli.errors import DataError
 from hoicli.records import caveats
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.triplets import NOTHING, Triplets, merge, triplet_batches
+from hoicli.records.triplets import NOTHING, Triplets, merge, read_triplets
 from tests.support.kernel import lines
 from tests.support.project import Record, complaint
 
@@ -39,7 +39,7 @@ RECORDS = [FIRST, SECOND, THIRD]
 
 
 def read(records: Sequence[Record], **options: Any) -> Triplets:
-    return merge(triplet_batches(lines(records), **{"policy": ErrorPolicy(), **options}))
+    return merge(read_triplets(lines(records), **{"policy": ErrorPolicy(), **options}))
 
 
 def names(found: Triplets) -> list[tuple[Any, ...]]:

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from hoicli.records.intake import ErrorPolicy
-from hoicli.records.triplets import Triplets, merge, triplet_batches
+from hoicli.records.triplets import Triplets, merge, read_triplets
 from hoicli.shoe.likenesses import classes_of, likenesses, normalise
 from hoicli.shoe.scores import Scores, scores_of
 from hoicli.shoe.settings import ShoeOptions
@@ -21,7 +21,7 @@ from tests.support.project import SHOE, Data, Record
 
 
 def read(records: list[Record]) -> Triplets:
-    return merge(triplet_batches(lines(records), policy=ErrorPolicy()))
+    return merge(read_triplets(lines(records), policy=ErrorPolicy()))
 
 
 HUMAN, THING = [0, 0, 10, 10], [20, 0, 30, 10]
