@@ -98,7 +98,7 @@ class ErrorPolicy:
 
 @contextmanager
 def policies_of_call() -> Iterator[list[ErrorPolicy]]:
-    """Give the block, the call of a command, a list; every policy that `policy_of` makes in the block is added to it."""
+    """Give the block, the call of a command, a list to which every policy that `policy_of` makes in it is added."""
     policies: list[ErrorPolicy] = []
     token = _OF_CALL.set(policies)  # where `policy_of` finds the list
     try:
