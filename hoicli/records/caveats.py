@@ -30,10 +30,14 @@ class Caveat:
     lacks: str = ""
 
 
-DERIVED_LABELS, PAIRS_ONLY = "derived_labels", "pairs_only"
-UNMARKED_PEOPLE, LAST_PIXELS = "unmarked_people", "last_pixels"
-UNMARKED_AMBIGUOUS, WHOLE_IMAGE = "unmarked_ambiguous", "whole_image"
-BY_TOKENS, ALL_ONES = "token_scores", "scores_of_1"
+DERIVED_LABELS = "derived_labels"
+PAIRS_ONLY = "pairs_only"
+UNMARKED_PEOPLE = "unmarked_people"
+LAST_PIXELS = "last_pixels"
+UNMARKED_AMBIGUOUS = "unmarked_ambiguous"
+WHOLE_IMAGE = "whole_image"
+BY_TOKENS = "token_scores"
+ALL_ONES = "scores_of_1"
 
 _ROWS = (
     Caveat(DERIVED_LABELS, "truth", ("labels", "derived"),
@@ -71,7 +75,8 @@ def mask(names: Iterable[str]) -> int:
 
 
 def read_caveats(value: Any) -> int:
-    """Return the mask of a record's field `caveats`, 0 without it. Raises `KeyError` or `TypeError`."""
+    """Return the mask of the value of a record's field `caveats`, 0 for None. Raises `TypeError` for what is no list of
+    texts, and `KeyError` for a name that is no caveat's."""
     if value is None:
         return 0
     if type(value) is not list or not set(map(type, value)) <= {str}:
@@ -98,22 +103,25 @@ LACKING = "{} pairs of senses are not in the table of similarities and count 0: 
 
 
 def lacks_similarities(settings: Mapping[str, str]) -> bool:
-    """Return whether these are settings of a SHOE score without the similarities of some senses."""
+    """Return whether these are the settings of a SHOE score that was computed without the similarities of some senses."""
     return "missing" in settings and settings.get("protocol") == "shoe"
 
 
 def words_of(row: Mapping[str, Any]) -> list[str]:
     """Return the sentences below a result row in tables: those of the caveats in its signature, and its `note`."""
     row_settings = settings_of(row)
-    # a number of SHOE may have been computed without the similarities of some pairs, as `missing` says
-    words = [LACKING.format(row_settings["missing"])] if lacks_similarities(row_settings) else []
+    words = []
+    if lacks_similarities(row_settings):
+        words.append(LACKING.format(row_settings["missing"]))
     words += [caveat.words for caveat in CAVEATS.values() if caveat.words and caveat.setting in row_settings.items()]
     if type(row.get("note")) is str:
-        return [*words, row["note"]]
-    return [*words, PUBLISHED] if "published" in row_settings and row.get("comparable") is False else words
+        words.append(row["note"])
+    elif "published" in row_settings and row.get("comparable") is False:
+        words.append(PUBLISHED)
+    return words
 
 
-TRUTH, PREDICTIONS = (
-    mask(row.name for row in CAVEATS.values() if row.of in (side, "both")) for side in ("truth", "predictions")
-)
-"""The masks of all caveats of ground truth, and of all of predictions."""
+TRUTH = mask(row.name for row in CAVEATS.values() if row.of in ("truth", "both"))
+"""The mask of all caveats of ground truth."""
+PREDICTIONS = mask(row.name for row in CAVEATS.values() if row.of in ("predictions", "both"))
+"""The mask of all caveats of predictions."""

@@ -41,7 +41,8 @@ class Kind:
     mean: bool = False
 
     def fits(self, row: Mapping[str, Any]) -> bool:
-        """Return whether a row has a key of `told_by`, if there are any, and none that only other kinds have."""
+        """Return whether a row is of this kind: it has a key of `told_by`, if there are any, and none that only other
+        kinds have."""
         keys_of_others = TELLING.difference(self.told_by, self.needs, self.may)
         is_told = not self.told_by or any(key in row for key in self.told_by)
         return is_told and not any(key in row for key in keys_of_others)

@@ -74,10 +74,11 @@ class Metric:
             raise DeclarationError(f"{self.name} in hoicli/records/metrics.py: {advice}")
 
     def difference(self, **others: Any) -> Metric:
-        """Return the declaration of `NAME_diff`, the difference between two models. others: fields to change."""
+        """Return the declaration of `NAME_diff`, the difference between two models. others: fields that differ from the
+        usual ones of a difference."""
         says = f"The {self.head or self.name} of a model less that of the baseline."
-        shared = {"name": f"{self.name}_diff", "says": says, "commands": ("compare",), "head": "", "better": 0}
-        return replace(self, kinds=(DIFFERENCE,), may=(), **{**shared, **others})
+        usual = {"name": f"{self.name}_diff", "says": says, "commands": ("compare",), "head": "", "better": 0}
+        return replace(self, kinds=(DIFFERENCE,), may=(), **{**usual, **others})
 
 
 _EVALUATED = partial(Metric, commands=("eval",))
@@ -305,9 +306,11 @@ _FAMILIES = {name: re.compile(name.replace("{k}", r"\d+")) for name in METRICS i
 
 
 def metrics_of(command: str) -> list[Metric]:
-    """Return the metrics that a command prints, as declared, but with mAP last, except for eval."""
+    """Return the metrics that a command prints, in the order of their declaration, but mAP last, except for eval."""
     printed = [metric for metric in _DECLARED if command in metric.commands]
-    return sorted(printed, key=lambda metric: metric.name == "mAP") if command != "eval" else printed
+    if command == "eval":
+        return printed
+    return sorted(printed, key=lambda metric: metric.name == "mAP")
 
 
 def explain_metrics(command: str) -> str:
@@ -343,22 +346,27 @@ def metric_rows() -> list[dict[str, Any]]:
 
 
 def better_direction(name: str) -> int | None:
-    """Return HIGHER or LOWER, whichever values of a metric are better; None if that is not known, or differs."""
+    """Return HIGHER or LOWER, whichever values of a metric are better; None if that is not known (0), or differs
+    between the metrics of this name."""
     directions = {metric.better for metric in metrics_named(name)}
-    return (directions.pop() or None) if len(directions) == 1 else None
+    if len(directions) != 1:
+        return None
+    return directions.pop() or None
 
 
 def kind_of(row: Mapping[str, Any]) -> Kind:
-    """Return the kind of any command's row; if its metric is not declared, its keys tell it."""
+    """Return the kind of any command's row: the first that fits of those its metric is declared with, else of
+    UNDECLARED."""
     if "metric" not in row:
         return NO_VALUE
-    declared = list(chain.from_iterable(metric.kinds for metric in metrics_named(str(row.get("metric")))))
+    declared = chain.from_iterable(metric.kinds for metric in metrics_named(str(row["metric"])))
     return next((kind for kind in (*declared, *UNDECLARED) if kind.fits(row)), MEAN)
 
 
 @lru_cache(maxsize=4096)
 def fault_of(name: str, keys: tuple[str, ...], unit: str, settings: frozenset[str]) -> str:
-    """Return in which ways a row (its keys, unit, settings) differs from the metric's declaration; "" if in none."""
+    """Return in which ways a row differs from the declaration of its metric; "" if in none. name, keys, unit, settings:
+    of the row its metric, its keys, its unit, and the keys of its signature."""
     metrics = metrics_named(name)
     if not metrics:
         return "is of no declared metric; declare it in hoicli/records/metrics.py"
@@ -369,8 +377,10 @@ def fault_of(name: str, keys: tuple[str, ...], unit: str, settings: frozenset[st
     needed = dict.fromkeys((*COMMON, *kind.needs, *metric.needs))
     allowed = {*needed, *kind.told_by, *kind.may, *metric.may, *ANYWHERE}
     faults = [f"lacks {key}" for key in needed if key not in row]
-    faults += [] if kind.fits(row) else [f"is no {' or '.join(kind.name for kind in metric.kinds)}"]
+    if not kind.fits(row):
+        faults.append(f"is no {' or '.join(kind.name for kind in metric.kinds)}")
     faults += [f"has {key}, which no {kind.name} of it has" for key in keys if key not in allowed]
     faults += [f"is not signed with {key}" for key in (*metric.settings, *metric.constants) if key not in settings]
-    faults += [] if unit in metric.units else [f"is in {unit}, not in {' or '.join(metric.units)}"]
+    if unit not in metric.units:
+        faults.append(f"is in {unit}, not in {' or '.join(metric.units)}")
     return "; ".join(faults)

@@ -13,12 +13,10 @@ LONGEST_NUMBER = 18
 """The most digits of an image number; more digits are part of a name (and Python refuses to read thousands)."""
 
 
-PICTURE_ENDINGS = frozenset(
-    (
-        *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".jp2", ".ppm", ".pgm"),
-        *(".heic", ".heif", ".avif"),
-    )
-)
+PICTURE_ENDINGS = frozenset({
+    *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".jp2", ".ppm", ".pgm"),
+    *(".heic", ".heif", ".avif"),
+})  # fmt: skip
 """What a file name loses to be an image id, in any case; any other dot is part of the name (clip_1.5s, v2.0)."""
 
 
@@ -42,9 +40,9 @@ def image_number(image_id: str) -> int | None:
 
 def number_or_name(image: Any) -> Any:
     """Return an image's number as an integer: 17 for 17, "17" and 17.0; a name, or anything else, unchanged."""
-    if type(image) is str and image.isdecimal() and len(image) <= LONGEST_NUMBER:
-        return int(image)
-    return int(image) if type(image) is float and image.is_integer() else image
+    is_number = type(image) is float and image.is_integer()
+    is_digits = type(image) is str and image.isdecimal() and len(image) <= LONGEST_NUMBER
+    return int(image) if is_number or is_digits else image
 
 
 ID_RULES: Mapping[str, Callable[[str], str | int | None]] = {

@@ -46,7 +46,8 @@ _ROWS = (
 ORACLES: Mapping[str, Oracle] = rows_by_name("_ROWS (hoicli/records/oracles.py)", ((row.name, row) for row in _ROWS))
 """The oracles in the order of tables and figures."""
 
-IN_TURN = tuple(sorted((name for name in ORACLES if ORACLES[name].turn), key=lambda name: ORACLES[name].turn or 0))
+_WITH_TURN = [oracle for oracle in ORACLES.values() if oracle.turn]
+IN_TURN = tuple(oracle.name for oracle in sorted(_WITH_TURN, key=lambda oracle: oracle.turn or 0))
 """The oracles that repair one type of error each, in the order of Diag-HOI section 3.2; together they repair all."""
 OF_A_SIDE = tuple(name for name in ORACLES if name not in IN_TURN)
 """The oracles that repair all false positives, or all false negatives."""

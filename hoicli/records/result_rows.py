@@ -34,11 +34,13 @@ they differ from the defaults; those of SHOE, agreement and robustness always, a
 
 
 def result_row(metric: str, /, **keys: Any) -> Row:
-    """Return a result row with these keys, signed with its oracle's settings. Raises as `check_row` does."""
+    """Return a result row with these keys. If it is of an oracle, its signature also gets the oracle's settings. Raises
+    as `check_row` does."""
     row = {"metric": metric, **keys}
     if oracle := ORACLES.get(keys.get("oracle", "")):
         for key, value in oracle.settings.items():
-            row = row if key in settings_of(row) else also_signed(row, key, write_setting(value))
+            if key not in settings_of(row):
+                row = also_signed(row, key, write_setting(value))
     check_row(row)
     return row
 
@@ -84,21 +86,26 @@ def signature(settings: Settings, *, inherited: str = "") -> str:
 
 
 def also_signed(row: Row, key: str, value: str) -> Row:
-    """Return the row with one more setting in its signature, before the version; without a signature the row."""
+    """Return the row with one more setting in its signature, before the version; a row without a signature is returned
+    as it is."""
     settings_text, _, version = row.get("signature", "").rpartition(BAR)
-    return {**row, "signature": f"{settings_text}|{key}:{value}|{version}"} if settings_text else row
+    if not settings_text:
+        return row
+    return {**row, "signature": f"{settings_text}|{key}:{value}|{version}"}
 
 
 def add_to_setting(row: Row, key: str, number: int) -> Row:
-    """Return the row with a number added to the one that its signature has for a setting, 0 if it has none."""
-    there = settings_of(row).get(key)
-    if there is None:
+    """Return the row with a number added to the value of a setting in its signature; a signature without the setting
+    gets it."""
+    old_value = settings_of(row).get(key)
+    if old_value is None:
         return also_signed(row, key, f"{number}")
-    return {**row, "signature": row["signature"].replace(f"|{key}:{there}|", f"|{key}:{int(there) + number}|")}
+    new_value = int(old_value) + number
+    return {**row, "signature": row["signature"].replace(f"|{key}:{old_value}|", f"|{key}:{new_value}|")}
 
 
 def joined_settings(settings: Mapping[str, str]) -> str:
-    """Return settings in the form of a signature, `key:value|key:value`; of an empty value only the key."""
+    """Return settings in the form of a signature, `key:value|key:value`; a setting without a value is its key alone."""
     return "|".join(f"{key}:{value}" if value else key for key, value in settings.items())
 
 
@@ -115,7 +122,8 @@ def parse_signature(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def row_ends(protocol: str, tags: Mapping[str, str], settings: Settings) -> Row:
-    """Return the last keys of a result row: `protocol`, `tags` (from --tag), and `signature` of both and settings."""
+    """Return the last keys of a result row: `protocol`, `tags` (from --tag), and the `signature` of the protocol and
+    the settings."""
     return {"protocol": protocol, "tags": dict(tags), "signature": signature({"protocol": protocol, **settings})}
 
 
@@ -168,6 +176,7 @@ CHANCES = ("p", "p_bootstrap", "q")
 
 
 def interval_keys(interval: tuple[float, float] | None) -> Row:
-    """Return the keys `ci_low` and `ci_high` of a result row, in percent, from limits as fractions."""
+    """Return the keys `ci_low` and `ci_high` of a result row, in percent. interval: its limits as fractions, None for
+    keys without a value."""
     low, high = interval or (None, None)
     return {"ci_low": percent(low), "ci_high": percent(high)}
