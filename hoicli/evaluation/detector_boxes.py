@@ -212,10 +212,10 @@ class BoxEvaluation:
         """Return the outcome codes [thresholds, D] of the detections by a rule, when only annotated boxes in a range of
         areas count (a key of AREAS). By COCO's rule a detection outside the range that takes nothing is ignored, not
         false."""
-        rank, crowd = self._ranking.rank, self._crowd
+        rank = self._ranking.rank
         if rule.takes == BEST:
-            return match_best(pairs, rank, crowd)
-        codes = match_free(pairs, rule.thresholds, rank, crowd, self._countable(area))
+            return match_best(pairs, rank, self._crowd)
+        codes = match_free(pairs, rule.thresholds, rank, self._crowd, self._countable(area))
         codes[(codes == FALSE_POSITIVE) & ~self._detections[area]] = OUTSIDE
         return codes
 

@@ -197,7 +197,8 @@ class GroundTruth:
         """The image-level labels of all images as two ascending columns: the classes that happen in an image, and those
         that are ambiguous there. An entry is (image * number of classes + class). In an image without image-level
         labels, the classes of its triplets happen."""
-        scenes, classes = self.scenes, len(self.vocabulary.interactions)
+        scenes = self.scenes
+        classes = len(self.vocabulary.interactions)
         image = np.repeat(np.arange(len(scenes.image_ids)), scenes.image_label_count)
         unclear = scenes.image_label < 0  # an ambiguous class c is stored as ~c
         stated = image * classes + np.where(unclear, ~scenes.image_label, scenes.image_label)
@@ -231,8 +232,8 @@ class GroundTruth:
     def index_by_person(self, images: Ints) -> TripletIndex:
         """Return an index that finds the triplets of some images by person (the row of the subject's box) and class."""
         _, rows = self._list_triplets(images)
-        subject, interaction = self.scenes.subject[rows], self.scenes.interaction[rows]
-        return TripletIndex(subject, rows, interaction, len(self.vocabulary.interactions))
+        person = self.scenes.subject[rows]
+        return TripletIndex(person, rows, self.scenes.interaction[rows], len(self.vocabulary.interactions))
 
     def _list_triplets(self, images: Ints) -> tuple[Ints, Ints]:
         """Return two columns about all triplets of some images (rows of `scenes`): the image of each, as a position in

@@ -65,10 +65,10 @@ def match_problems(
     name = record["protocol"] if type(record["protocol"]) is str else ""
     protocol = (protocols or {}).get(name) or PROTOCOLS.get(name)
     published = PROTOCOLS.get(name, protocol)
-    if "dataset" in record:
-        dataset, expected = record["dataset"], vocabulary.signed
-    else:  # a record without a dataset is of the one its protocol was published for
-        dataset, expected = vocabulary.name if published is None else published.dataset, vocabulary.name
+    # a record without a dataset is of the one its protocol was published for
+    published_for = vocabulary.name if published is None else published.dataset
+    dataset = record.get("dataset", published_for)
+    expected = vocabulary.signed if "dataset" in record else vocabulary.name
     if dataset != expected:
         yield _other_dataset(record, str(dataset), vocabulary)
         return

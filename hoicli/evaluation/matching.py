@@ -50,8 +50,14 @@ class Outcomes:
 
     def replace_codes(self, code: NDArray[np.uint8], keep: Bools) -> Outcomes:
         """Return a copy with other outcome codes [T]. keep [K]: a mask of the entries of the other columns to keep."""
-        iou_subject, iou_object = self.iou_subject[keep], self.iou_object[keep]
-        return Outcomes(code, self.row[keep], self.truth[keep], iou_subject, iou_object, self.enough[keep])
+        return Outcomes(
+            code,
+            self.row[keep],
+            self.truth[keep],
+            self.iou_subject[keep],
+            self.iou_object[keep],
+            self.enough[keep],
+        )
 
 
 class Batch(Pairing):
@@ -73,7 +79,9 @@ class Batch(Pairing):
         """Return a copy of this batch in which only some predictions count: keep [T] is a mask of them, the others have
         the outcome "suppressed". Results that depend on boxes alone are shared with this batch."""
         reduced = copy(self)
-        reduced._threshold_free, reduced._outcomes, reduced._filtered = {}, {}, {}
+        reduced._threshold_free = {}
+        reduced._outcomes = {}
+        reduced._filtered = {}
         reduced._kept_only = keep
         return reduced
 
@@ -257,7 +265,8 @@ class Batch(Pairing):
         key += self.predictions.interaction[counted]
         order = np.lexsort((counted, -self.predictions.score[counted], key))  # by key, then score, then input order
         best = order[run_starts(key[order])]
-        best_rows, best_keys = counted[best], key[best]
+        best_rows = counted[best]
+        best_keys = key[best]
         positive_keys, ambiguous_keys = self.truth.image_labels
         _, is_positive = find(positive_keys, best_keys)
         _, is_ambiguous = find(ambiguous_keys, best_keys)

@@ -100,8 +100,9 @@ class Pairing:
             enough = reaches(protocol, np.minimum(iou_subject, iou_object))
             overlapping.append((row[enough], truth[enough]))
         row, truth = map(np.concatenate, zip(*overlapping, strict=True))
-        labels, annotated = self.predictions.labels, self.truth.scenes
-        same_label = labels[self.predictions.subject[row]] == annotated.labels[annotated.subject[truth]]
+        predictions, annotated = self.predictions, self.truth.scenes
+        label = predictions.labels[predictions.subject[row]]
+        same_label = label == annotated.labels[annotated.subject[truth]]
         return row[same_label], truth[same_label]
 
     def _class_candidates(self, protocol: Protocol, code: NDArray[np.uint8]) -> Iterator[Candidates]:
@@ -111,14 +112,16 @@ class Pairing:
         for rows, start, count in self._found_by_block:
             counts = code[rows] == 0
             row, truth = self._triplets_by_class.join_rows(rows[counts], start[counts], count[counts])
-            box, truth_box = predictions.subject[row], annotated.subject[truth]
-            iou_subject = self._comparable_iou(protocol, box, truth_box, self._kinds, self._truth_kinds)
+            subject = predictions.subject[row]
+            truth_subject = annotated.subject[truth]
+            iou_subject = self._comparable_iou(protocol, subject, truth_subject, self._kinds, self._truth_kinds)
             if protocol.same_subject:
-                iou_subject[predictions.labels[box] != annotated.labels[truth_box]] = 0.0
-            box, truth_box = predictions.object[row], annotated.object[truth]
-            iou_object = self._comparable_iou(protocol, box, truth_box, predictions.labels, annotated.labels)
+                iou_subject[predictions.labels[subject] != annotated.labels[truth_subject]] = 0.0
+            object_ = predictions.object[row]
+            truth_object = annotated.object[truth]
+            iou_object = self._comparable_iou(protocol, object_, truth_object, predictions.labels, annotated.labels)
             if self.truth.vocabulary.roles and not protocol.pairs_only:
-                iou_object[truth_box < 0] = 1.0  # no object to find: the subject alone decides (QPIC)
+                iou_object[truth_object < 0] = 1.0  # no object to find: the subject alone decides (QPIC)
             yield Candidates(row, truth, iou_subject, iou_object)
 
     def _comparable_iou(self, protocol: Protocol, box: Ints, truth_box: Ints, label: Ints, truth_label: Ints) -> Floats:
@@ -154,14 +157,15 @@ class Pairing:
         _, is_agent = class_columns(self.truth.vocabulary)  # whether a class is an action itself, not one of its roles
         for block in blocks_of(count):
             row, truth = triplets_by_person.join_rows(with_triplets[block], start[block], count[block])
-            box, truth_box = predictions.object[row], annotated.object[truth]
+            object_ = predictions.object[row]
+            truth_object = annotated.object[truth]
             iou_object = np.zeros(len(row))
-            both = (box >= 0) & (truth_box >= 0)
-            iou_object[both] = self.iou_of(protocol, box[both], truth_box[both])
-            # Where no object is annotated, no predicted object is right (IoU 1), or for some classes any object.
+            both = (object_ >= 0) & (truth_object >= 0)
+            iou_object[both] = self.iou_of(protocol, object_[both], truth_object[both])
+            # If no object is annotated, a prediction without an object is right (IoU 1); for some classes any is.
             any_is_right = protocol.any_object_when_none | is_agent[predictions.interaction[row]]
             is_right = any_is_right | self.empty_object[row]
-            no_truth_object = truth_box < 0
+            no_truth_object = truth_object < 0
             iou_object[no_truth_object] = is_right[no_truth_object]
             yield Candidates(row, truth, iou_person[row], iou_object)
 
@@ -214,7 +218,8 @@ class Pairing:
         """Return every pair of a predicted and a ground-truth box of one image that have the same label and overlap
         enough: two columns of box indices, sorted by the predicted box, then by the other. any_label: whether pairs of
         different labels are returned, too; a person-first protocol always takes them."""
-        image, start = self.image[self.predictions.image_of_box], self.truth.scenes.box_start
+        image = self.image[self.predictions.image_of_box]  # of each predicted box, the row in the ground truth
+        start = self.truth.scenes.box_start
         count = start[image + 1] - start[image]
         check_pairs(count, self.predictions.image_of_box, self.predictions.image_ids, "boxes")
         matches = []

@@ -30,7 +30,8 @@ class Predictions(Stream):
 
     def with_name(self, name: str, *, tagged: bool) -> Predictions:
         """Set the model's name; return the stream itself. tagged: whether result rows must name the model."""
-        self.model, self.tagged = name, tagged
+        self.model = name
+        self.tagged = tagged
         return self
 
     @classmethod
@@ -80,14 +81,15 @@ class Predictions(Stream):
         return None if protocol is None else protocol.dataset
 
     def refuse_another_dataset(self, dataset: str | None) -> Predictions:
-        """Return this stream. Raises `UsageError` for match records of another than the dataset named, if one is."""
+        """Return this stream. Raises `UsageError` for match records of another dataset than the one named. dataset:
+        None if none is named; one from a file is not compared."""
         if dataset in DATASETS and self.dataset not in (None, dataset):
             raise UsageError(f"{arg('dataset', dataset)}: the matches are of {self.dataset}; leave it out")
         return self
 
     def refuse_match_records(self, command: str) -> Predictions:
-        """Return this stream, of prediction records. Raises `UsageError` if it has match records, which a command that
-        needs the predictions themselves cannot use. command: its name in the message."""
+        """Return this stream. Raises `UsageError` if it has match records: the command needs the predictions
+        themselves. command: its name, for the message."""
         if self.matched:
             raise UsageError(f"{command} needs the predictions themselves, not match records")
         return self
@@ -100,17 +102,16 @@ def names_of_files(paths: Sequence[str]) -> list[str]:
     and `upt/preds`), or else their endings, too (`preds.json` and `preds.jsonl`). Raises `UsageError` for equal paths.
     """
     full_parts = [("<stdin>",) if path == "-" else PurePath(os.path.normpath(path)).parts or (path,) for path in paths]
-    twice = next((path for path, count in Counter(full_parts).items() if count > 1), None)
-    if twice is not None:
-        problem = f"{os.path.join(*twice)} is given twice: names must differ"
-        raise UsageError(f"{problem}; leave one out, or give each a name with {arg('name')}")
-    parts_without_ending = [
-        ("stdin",) if path == "-" else (*folders, file.split(".")[0] or file)
-        for path, (*folders, file) in zip(paths, full_parts, strict=True)
-    ]
+    for parts, count in Counter(full_parts).items():
+        if count > 1:
+            problem = f"{os.path.join(*parts)} is given twice: names must differ"
+            raise UsageError(f"{problem}; leave one out, or give each a name with {arg('name')}")
+    parts_without_ending = []
+    for path, (*folders, file) in zip(paths, full_parts, strict=True):
+        parts_without_ending.append(("stdin",) if path == "-" else (*folders, file.split(".")[0] or file))
     for parts_of_paths in (parts_without_ending, full_parts):
-        for count in range(1, max(map(len, parts_of_paths)) + 1):
-            names = ["/".join(parts[-count:]).replace("//", "/") for parts in parts_of_paths]
+        for length in range(1, max(map(len, parts_of_paths)) + 1):  # how many parts from the end make a name
+            names = ["/".join(parts[-length:]).replace("//", "/") for parts in parts_of_paths]
             if len(set(names)) == len(names):
                 return names
     raise AssertionError("different paths have different names")

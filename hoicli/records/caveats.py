@@ -103,7 +103,7 @@ LACKING = "{} pairs of senses are not in the table of similarities and count 0: 
 
 
 def lacks_similarities(settings: Mapping[str, str]) -> bool:
-    """Return whether these are the settings of a SHOE score that was computed without the similarities of some senses."""
+    """Return whether these are settings of a SHOE score that was computed without the similarities of some pairs."""
     return "missing" in settings and settings.get("protocol") == "shoe"
 
 
