@@ -11,16 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project import ROOT, VCOCO, Hoicli
+from tests.support.project import ROOT, VCOCO, Hoicli, records, written
 from tests.support.vcoco import with_labels
+
+TRUTH = records(VCOCO / "ground_truth.jsonl")
+FOUND = {record["image_id"] for record in records(VCOCO / "predictions.jsonl")}
+SILENT = next(record["image_id"] for record in TRUTH if record["image_id"] not in FOUND)
+"""An image without predictions."""
 
 
 def marked(path: Path, caveat: str, *, alone: str | None = None) -> Path:
     """V-COCO's ground truth with a caveat on every record, or on that of one image."""
-    records = [json.loads(line) for line in (VCOCO / "ground_truth.jsonl").read_bytes().splitlines()]
-    content = [{**row, "caveats": [caveat]} if alone in (None, row["image_id"]) else row for row in records]
-    path.write_text("".join(json.dumps(row) + "\n" for row in content))
-    return path
+    return written(path, ({**row, "caveats": [caveat]} if alone in (None, row["image_id"]) else row for row in TRUTH))
 
 
 @pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="looks at open streams by their names")
@@ -38,13 +40,11 @@ def test_an_open_stream_is_written_to_and_not_replaced(tmp_path: Path, name: str
 
 def test_ground_truth_given_with_matches_is_asked_what_it_serves(hoicli: Hoicli, tmp_path: Path) -> None:
     """What the shards do not have is the ground truth's, and so are its caveats."""
-    predicted = {json.loads(line)["image_id"] for line in (VCOCO / "predictions.jsonl").read_bytes().splitlines()}
-    every = [json.loads(line)["image_id"] for line in (VCOCO / "ground_truth.jsonl").read_bytes().splitlines()]
     truth, matches = tmp_path / "gt.jsonl", tmp_path / "m.jsonl"
     options = ("--dataset", "vcoco", "--gt", VCOCO / "ground_truth.jsonl")
     found = with_labels(tmp_path / "p.jsonl", VCOCO / "predictions.jsonl")
     assert hoicli("match", *options, "--only-predicted", found, "-o", matches).code == 0
-    marked(truth, "pairs_only", alone=next(image for image in every if image not in predicted))
+    marked(truth, "pairs_only", alone=SILENT)
     result = hoicli("eval", "--dataset", "vcoco", "--gt", truth, matches)
     assert {json.loads(line)["protocol"] for line in result.out.splitlines()} == {"vcoco-qpic"}
     assert "left out: vcoco-agent, vcoco-s1, vcoco-s2" in result.err
@@ -52,10 +52,7 @@ def test_ground_truth_given_with_matches_is_asked_what_it_serves(hoicli: Hoicli,
 
 
 def test_a_diagnosis_of_shards_is_signed_for_all_images(hoicli: Hoicli, tmp_path: Path) -> None:
-    predicted = {json.loads(line)["image_id"] for line in (VCOCO / "predictions.jsonl").read_bytes().splitlines()}
-    every = [json.loads(line)["image_id"] for line in (VCOCO / "ground_truth.jsonl").read_bytes().splitlines()]
-    silent = next(image for image in every if image not in predicted)
-    truth, matches = marked(tmp_path / "gt.jsonl", "unmarked_people", alone=silent), tmp_path / "m.jsonl"
+    truth, matches = marked(tmp_path / "gt.jsonl", "unmarked_people", alone=SILENT), tmp_path / "m.jsonl"
     options = ("--gt", truth, "--only-predicted", "--protocol", "vcoco-s1")
     assert hoicli("match", *options, VCOCO / "predictions.jsonl", "-o", matches).code == 0
     whole = hoicli("diagnose", "--dataset", "vcoco", "--gt", truth, VCOCO / "predictions.jsonl").out
@@ -71,8 +68,7 @@ def test_predictions_of_no_class_are_not_emitted_in_silence(hoicli: Hoicli, tmp_
     boxes = {"boxes": [[0, 0, 9, 9], [20, 20, 39, 39]], "labels": ["person", "cup"]}
     for path, verb, score in ((truth, "hold", {}), (strange, "ride", {"score": 0.5})):
         hoi = {"subject": 0, "object": 1, "verb": verb, **score}
-        lines = [{"image_id": f"i{number}", **boxes, "hois": [hoi]} for number in range(9)]
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        written(path, ({"image_id": f"i{number}", **boxes, "hois": [hoi]} for number in range(9)))
     for more in ((), ("--emit", "predictions")):
         assert hoicli("diagnose", "--gt", truth, *more, strange).code == 1
         assert hoicli("diagnose", "--gt", truth, *more, "--allow-uncounted", strange).code == 0

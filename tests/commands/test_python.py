@@ -24,13 +24,13 @@ from hoicli.interface.command import DECLARED, wrap_for_python
 from hoicli.interface.results import Result
 from hoicli.records.intake import policy_of
 from tests.support.kernel import arrays
-from tests.support.project import EIGHT, FIXTURES, GT, PREDICTIONS, ROOT, Hoicli, complaint, records, saved
+from tests.support.project import EIGHT, FIXTURES, GT, OTHER, PREDICTIONS, ROOT, Hoicli, complaint, records, saved
 
-OTHER, MATCHES = EIGHT / "other.jsonl", EIGHT / "expected" / "matches.jsonl"
-SHOE, VCOCO, FOREIGN = FIXTURES / "shoe", FIXTURES / "vcoco", FIXTURES / "foreign"
-RATINGS = FIXTURES / "agree/ratings.jsonl"
-SHEET = FIXTURES / "agree/ratings.csv"
-GRAPHS, ROBUST, CHOICE = FIXTURES / "graphs", FIXTURES / "robust", FIXTURES / "choice"
+MATCHES = EIGHT / "expected/matches.jsonl"
+FOREIGN, GRAPHS, ROBUST, CHOICE, SHOE, VCOCO = (
+    FIXTURES / name for name in ("foreign", "graphs", "robust", "choice", "shoe", "vcoco")
+)
+RATINGS, SHEET = FIXTURES / "agree/ratings.jsonl", FIXTURES / "agree/ratings.csv"
 SHOE_GT, SHOE_FOUND, SIM = SHOE / "gt.jsonl", SHOE / "predictions.jsonl", SHOE / "sim.jsonl"
 
 CALLS: list[tuple[str, Callable[[], Any], tuple[object, ...]]] = [
@@ -114,16 +114,17 @@ WITHOUT_CALL = {"explore", "show", "doctor"}
 
 @pytest.mark.parametrize(("command", "call", "arguments"), CALLS)
 def test_a_call_gives_the_rows_and_notes_of_its_command(
-    hoicli: Hoicli, tmp_path: Path, command: str, call: Callable[[], Any], arguments: tuple[object, ...]
-) -> None:
+    hoicli: Hoicli, tmp_path: Path, command: str, call: Callable[[], Any], arguments: tuple[object, ...],
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> None:  # fmt: skip
+    """And prints nothing."""
     copy = saved(tmp_path / "copy.jsonl", PREDICTIONS.read_bytes())
     done = hoicli(command, *(copy if argument == "COPY" else argument for argument in arguments))
     assert done.code == 0, done.err
     found = call()
     rows = found.rows if isinstance(found, Result) else list(found)
-    printed = [json.loads(line) for line in done.out.splitlines()]
-    assert rows == printed
-    assert printed
+    assert capfdbinary.readouterr() == (b"", b"")
+    assert rows == [json.loads(line) for line in done.out.splitlines()] != []
     said = [line.removeprefix("hoicli: ") for line in done.err.splitlines() if "--" not in line]
     assert [note for note in found.notes if note in said] == said
 
@@ -141,12 +142,6 @@ def test_rows_of_which_lines_were_skipped_are_signed_by_the_call() -> None:
     assert result.notes == ["skipped 1 line; the first: is bad"]
     for signed in (result.rows[0], result.classes()[0] if result.classes else {}):
         assert signed["signature"] == row["signature"].replace("|version", "|skipped:1|version")
-
-
-def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
-    for _, call, _ in CALLS[::5]:
-        call()
-    assert capfd.readouterr() == ("", "")
 
 
 def test_records_of_any_iterable_are_read_once_and_left_alone() -> None:

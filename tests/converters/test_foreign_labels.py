@@ -22,17 +22,13 @@ PAIRS = [(1, 3), (7, 3), (2, 2), (7, 2), (5, 4), (3, 2), (6, 7), (10, 10), (9, 1
 
 def hoi_a(name: str = "test_{:06}.png", pairs: list[tuple[int, int]] = PAIRS) -> list[Item]:
     """Ground truth as AS-Net's test_hoia.json and PIC_HOIW's example.json have it: ids of boxes are text."""
-    return [
-        {
-            "file_name": name.format(number),
-            "annotations": [
-                {"bbox": [273, 93, 458, 480], "category_id": "1"},
-                {"bbox": [354, 149, 364, 156], "category_id": str(thing)},
-            ],
-            "hoi_annotation": [{"subject_id": 0, "category_id": verb, "object_id": 1}],
-        }
-        for number, (verb, thing) in enumerate(pairs)
-    ]
+    items: list[Item] = []
+    for number, (verb, thing) in enumerate(pairs):
+        boxes = [{"bbox": [273, 93, 458, 480], "category_id": "1"}]
+        boxes.append({"bbox": [354, 149, 364, 156], "category_id": str(thing)})
+        hois = [{"subject_id": 0, "category_id": verb, "object_id": 1}]
+        items.append({"file_name": name.format(number), "annotations": boxes, "hoi_annotation": hois})
+    return items
 
 
 def predicted(items: list[Item], *, base: int) -> list[Item]:

@@ -25,22 +25,18 @@ from hoicli.records.intake import ErrorPolicy
 from hoicli.records.names import path_of
 from hoicli.vocabulary.datasets import load
 from tests.foreign.arrays import last_pixels, matlab_file
-from tests.support.project import EIGHT, FOREIGN, GT, Hoicli, complaint, dumped, refusal, saved, triplets_of
+from tests.support.project import EIGHT, FOREIGN, GT, Hoicli, complaint, dumped, records, refusal, saved, triplets_of
 
 VOCABULARY = load("hico")
 Records = list[dict[str, Any]]
 
 
-def lines(path: Path) -> Records:
-    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
-
-
-PREDICTIONS = lines(EIGHT / "predictions.jsonl")
+PREDICTIONS = records(EIGHT / "predictions.jsonl")
 OF_LAST_PIXELS = [
     {**one, "boxes": list(map(last_pixels, one["boxes"])), "caveats": ["last_pixels"]} for one in PREDICTIONS
 ]
 """The same as UPT would write them to its .mat files."""
-IMAGES = [record["image_id"] for record in lines(GT)]
+IMAGES = [record["image_id"] for record in records(GT)]
 
 
 def context_of(images: list[str] | None = None, *, skip: bool = False) -> tuple[Context, list[str]]:
@@ -171,15 +167,9 @@ def predictions(draw: st.DrawFn) -> Records:
         count = draw(st.integers(0, 4))
         boxes = draw(st.lists(st.lists(NUMBERS, min_size=4, max_size=4), min_size=count, max_size=count))
         labels = draw(st.lists(st.sampled_from(VOCABULARY.objects[:5]), min_size=count, max_size=count))
-        hoi = st.fixed_dictionaries(
-            {
-                "subject": st.integers(0, count - 1),
-                "object": st.integers(0, count - 1),
-                "verb": st.sampled_from(VOCABULARY.verbs),
-                "score": st.floats(allow_nan=False, allow_infinity=False),
-            },
-            optional={"verb_score": st.floats(0, 1)},
-        )
+        of_hoi: dict[str, st.SearchStrategy[Any]] = {name: st.integers(0, count - 1) for name in ("subject", "object")}
+        of_hoi |= {"verb": st.sampled_from(VOCABULARY.verbs), "score": st.floats(allow_nan=False, allow_infinity=False)}
+        hoi = st.fixed_dictionaries(of_hoi, optional={"verb_score": st.floats(0, 1)})
         hois = draw(st.lists(hoi, max_size=4)) if count else []
         records.append({"image_id": image_id, "boxes": boxes, "labels": labels, "hois": hois})
     return records
@@ -199,7 +189,7 @@ def test_cdn_json_of_ground_truth_is_refused(tmp_path: Path) -> None:
     context = context_of()[0]
     context.target = "cdn-json"
     with pytest.raises(DataError) as error:
-        hoi_lists.write(lines(GT), str(tmp_path / "cdn.json"), context)
+        hoi_lists.write(records(GT), str(tmp_path / "cdn.json"), context)
     problem = "hois[0].score: missing; --to cdn-json writes predictions (is this the ground truth?)"
     assert str(error.value) == f"image HICO_test2015_00000001: {problem}"
     assert list(tmp_path.iterdir()) == []

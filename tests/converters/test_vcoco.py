@@ -14,7 +14,7 @@ import pytest
 
 from hoicli.vocabulary.dataset_content import coco_objects
 from hoicli.vocabulary.datasets import VCOCO_ORDERS, load, verb_and_role
-from tests.support.project import EIGHT, FIXTURES, GT, Hoicli, Record, Result, changed, dumped, saved
+from tests.support.project import EIGHT, FIXTURES, GT, Hoicli, Record, changed, dumped, refusal, saved
 from tests.support.project import records_of as records
 
 VCOCO = load("vcoco")
@@ -25,12 +25,6 @@ TRUTH, PREDICTIONS = FOLDER / "ground_truth.jsonl", FOLDER / "predictions.jsonl"
 TINY = [0.0, 0.0, 0.1, 0.1]
 
 Change = Callable[[Any], None]
-
-
-def refusal(result: Result) -> str:
-    assert result.code == 1, result
-    assert result.err.count("\n") == 1
-    return result.err.strip()
 
 
 @pytest.mark.parametrize(
@@ -152,17 +146,9 @@ def person(**more: Any) -> Record:
 
 
 def test_three_ways_to_say_that_there_is_no_object(hoicli: Hoicli, tmp_path: Path) -> None:
-    path = dumped(
-        tmp_path / "p.json",
-        [
-            person(
-                hold_obj=[math.nan] * 4 + [0.5],
-                look_obj=[None] * 4 + [0.5],
-                eat_obj=[0, 0, 0, 0, 0.5],
-                ski_instr=[*TINY, 0.5],
-            )
-        ],
-    )
+    nothing: list[Any] = [math.nan] * 4
+    ways = {"hold_obj": nothing, "look_obj": [None] * 4, "eat_obj": [0, 0, 0, 0], "ski_instr": TINY}
+    path = dumped(tmp_path / "p.json", [person(**{key: [*box, 0.5] for key, box in ways.items()})])
     (record,) = records(hoicli("convert", path))
     assert record["boxes"] == [[1.0, 2.0, 3.0, 4.0], [0.0] * 4, TINY]
     assert record["labels"] == ["person", None, None]
@@ -244,7 +230,8 @@ def test_equal_people_stay_two_and_equal_objects_become_one(hoicli: Hoicli, tmp_
 ])  # fmt: skip
 def test_damaged_detections(hoicli: Hoicli, tmp_path: Path, item: Any, message: str) -> None:
     path = dumped(tmp_path / "p.json", [person(image_id=6, hold_agent=0.5), item, person(image_id=8)])
-    assert refusal(hoicli("convert", path)).startswith(f"{path}: {message}")
+    stopped = hoicli("convert", path)
+    assert (stopped.code, stopped.err.count("\n"), stopped.err.startswith(f"{path}: {message}")) == (1, 1, True)
     skipped = hoicli("convert", "--on-error", "skip", path)
     assert [record["image_id"] for record in records(skipped)] == [6, 8]
     assert f"skipped 1 item; the first: {path}: {message}" in skipped.err
@@ -268,16 +255,11 @@ def test_a_round_trip_changes_no_number(hoicli: Hoicli, tmp_path: Path) -> None:
 
 def test_what_one_dictionary_cannot_hold_becomes_two(hoicli: Hoicli, tmp_path: Path) -> None:
     """Two objects of one role; the action itself is the best of them, said once."""
-    record = {
-        "image_id": "7",
-        "boxes": [[1, 2, 3, 4], [5, 6, 7, 8], [6, 6, 9, 9]],
-        "labels": ["person", "cup", "cup"],
-        "hois": [
-            {"subject": 0, "object": 1, "verb": "hold", "role": "obj", "score": 0.25},
-            {"subject": 0, "object": 2, "verb": "hold", "role": "obj", "score": 0.5},
-            {"subject": 0, "object": None, "verb": "walk", "score": 0.75},
-        ],
-    }
+    record: Record = {"image_id": "7", "boxes": [[1, 2, 3, 4], [5, 6, 7, 8], [6, 6, 9, 9]]}
+    record["labels"] = ["person", "cup", "cup"]
+    hold = {"subject": 0, "verb": "hold", "role": "obj"}
+    record["hois"] = [{**hold, "object": 1, "score": 0.25}, {**hold, "object": 2, "score": 0.5}]
+    record["hois"].append({"subject": 0, "object": None, "verb": "walk", "score": 0.75})
     path = dumped(tmp_path / "r.jsonl", record)
     written = tmp_path / "written.pkl"
     assert hoicli("convert", path, "--to", "vcoco-pkl", "-o", written).code == 0
@@ -306,16 +288,12 @@ def listed(order: tuple[str, ...], ids: tuple[int, int, int]) -> list[Record]:
     """A person who holds a cup, sits on nothing and walks; the three ids are of person, cup and no object."""
     boxes = [[1, 2, 3, 4], [5, 6, 7, 8], [0, 0, 0, 0]]
     says = [(1, "hold_obj", 0.5), (2, "sit_instr", 0.25), (1, "walk", 0.75), (-1, "ride_instr", 0.125), (7, "walk", 1)]
-    return [
-        {
-            "file_name": "COCO_val2014_000000000042.jpg",
-            "predictions": [{"bbox": box, "category_id": number} for box, number in zip(boxes, ids, strict=True)],
-            "hoi_prediction": [
-                {"subject_id": 0, "object_id": thing, "category_id": order.index(name), "score": score}
-                for thing, name, score in says
-            ],
-        }
+    found = [{"bbox": box, "category_id": number} for box, number in zip(boxes, ids, strict=True)]
+    hois = [
+        {"subject_id": 0, "object_id": thing, "category_id": order.index(name), "score": score}
+        for thing, name, score in says
     ]
+    return [{"file_name": "COCO_val2014_000000000042.jpg", "predictions": found, "hoi_prediction": hois}]
 
 
 CUP = VCOCO.object_ids["cup"]
@@ -348,19 +326,13 @@ def test_the_orders_are_of_the_same_29() -> None:
 
 def hoia(order: tuple[str, ...], *, first: str = "hold_obj") -> list[Record]:
     """The image of `listed`, as QPIC's script writes annotations: far edges, COCO ids, -1 for no object."""
-    return [
-        {
-            "file_name": "COCO_val2014_000000000042.jpg",
-            "annotations": [
-                {"bbox": [1.0, 2.0, 4.0, 5.0], "category_id": 1},
-                {"bbox": [5.0, 6.0, 8.0, 9.0], "category_id": coco_objects()["cup"]},
-            ],
-            "hoi_annotation": [
-                {"subject_id": 0, "object_id": thing, "category_id": order.index(name)}
-                for thing, name in ((1, first), (-1, "sit_instr"), (-1, "walk"), (9, "walk"))
-            ],
-        }
+    boxes = [{"bbox": [1.0, 2.0, 4.0, 5.0], "category_id": 1}]
+    boxes.append({"bbox": [5.0, 6.0, 8.0, 9.0], "category_id": coco_objects()["cup"]})
+    hois = [
+        {"subject_id": 0, "object_id": thing, "category_id": order.index(name)}
+        for thing, name in ((1, first), (-1, "sit_instr"), (-1, "walk"), (9, "walk"))
     ]
+    return [{"file_name": "COCO_val2014_000000000042.jpg", "annotations": boxes, "hoi_annotation": hois}]
 
 
 @pytest.mark.parametrize(("order", "first", "name"), [(QPIC, "hold_obj", None), (PPDM, "surf_instr", "ppdm-vcoco-gt")])
@@ -383,22 +355,12 @@ def test_the_hoi_a_layout(hoicli: Hoicli, tmp_path: Path, order: tuple[str, ...]
 
 
 def pocket() -> Record:
-    return {
-        "annotations": [
-            {
-                "boxes_h": [[1.5, 2.0, 4.0, 5.0], [1.5, 2.0, 4.0, 5.0]],
-                "boxes_o": [[5.0, 6.0, 8.0, 9.0], [5.0, 6.0, 8.0, 9.0]],
-                "actions": [0, 1],
-                "objects": [1, 1],
-                "file_name": "COCO_val2014_000000000042.jpg",
-            },
-            {"boxes_h": [], "boxes_o": [], "actions": [], "objects": [], "file_name": "COCO_val2014_000000000043.jpg"},
-        ],
-        "classes": ["hold obj", "talk_on_phone instr"],
-        "objects": ["background", "cell phone"],
-        "images": [42, 43],
-        "action_to_object": [[1], [1]],
-    }
+    two = {"boxes_h": [[1.5, 2.0, 4.0, 5.0]] * 2, "boxes_o": [[5.0, 6.0, 8.0, 9.0]] * 2, "actions": [0, 1]}
+    none: Record = {"boxes_h": [], "boxes_o": [], "actions": [], "objects": []}
+    images = [{**two, "objects": [1, 1], "file_name": "COCO_val2014_000000000042.jpg"}]
+    images.append({**none, "file_name": "COCO_val2014_000000000043.jpg"})
+    names = {"classes": ["hold obj", "talk_on_phone instr"], "objects": ["background", "cell phone"]}
+    return {"annotations": images, **names, "images": [42, 43], "action_to_object": [[1], [1]]}
 
 
 def test_pocket(hoicli: Hoicli, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hoicli.commands.doctor import schema_text
-from hoicli.corruption.catalogue import CORRUPTIONS, LIMITS, RECIPES, ROHOI, Recipe
+from hoicli.corruption.catalogue import CORRUPTIONS, LIMITS, RECIPES, ROHOI, WEATHER, Recipe
 from hoicli.corruption.effects import EFFECTS, corrupt, draw
 from hoicli.corruption.engine import cell_record
 from hoicli.corruption.quality import Original
@@ -317,24 +317,13 @@ def test_a_preview_needs_a_picture_to_write_to(hoicli: Hoicli, folder: Path) -> 
     assert "--preview: give the picture to draw with -o FILE.png (or .jpg)" in said
 
 
-def test_list_has_the_corruptions_that_are_named(hoicli: Hoicli) -> None:
-    rows = parsed(hoicli("corrupt", "--list", "--corruption", "weather,jpeg", "--format", "jsonl").out)
-    assert {row["corruption"] for row in rows} == {"night", "rain", "fog", "snow", "jpeg"}
-
-
-def test_a_dead_worker_is_told() -> None:
-    with pytest.raises(DataError, match="a worker process was killed"):
-        list(ordered_map(os._exit, [1, 2, 3], 2))
-
-
-def test_a_fault_in_a_worker_is_a_fault_here() -> None:
-    with pytest.raises(RuntimeError, match=r"ValueError: invalid literal .*'[ab]'"):
-        list(ordered_map(int, ["a", "b"], 2))
-
-
-def test_results_come_in_order() -> None:
+def test_results_of_workers_come_in_order_and_their_faults_are_told() -> None:
     assert list(ordered_map(str, range(200), 2)) == [str(number) for number in range(200)]
     assert list(ordered_map(str, [], 4)) == []
+    with pytest.raises(DataError, match="a worker process was killed"):
+        list(ordered_map(os._exit, [1, 2, 3], 2))
+    with pytest.raises(RuntimeError, match=r"ValueError: invalid literal .*'[ab]'"):
+        list(ordered_map(int, ["a", "b"], 2))
 
 
 def test_list_explains_all(hoicli: Hoicli) -> None:
@@ -352,6 +341,8 @@ def test_list_explains_all(hoicli: Hoicli) -> None:
     table = hoicli("corrupt", "--list", "--format", "table").out.splitlines()
     assert len(table) == 1 + len(CORRUPTIONS)
     assert table[0].split()[:3] == ["corruption", "family", "description"]
+    named = parsed(hoicli("corrupt", "--list", "--corruption", "weather,jpeg", "--format", "jsonl").out)
+    assert {row["corruption"] for row in named} == {*WEATHER, "jpeg"}
 
 
 def test_a_recipe_is_named_wherever_its_numbers_stand(hoicli: Hoicli, folder: Path) -> None:
@@ -472,13 +463,7 @@ def test_boxes_stay_where_they_are_told_to(hoicli: Hoicli, folder: Path) -> None
 
 PREVIEWS = [
     ((), ROHOI, range(1, 6), 128, 2),
-    (
-        ("--corruption", "weather,vignette", "--severity", "1,5"),
-        ("vignette", "night", "rain", "fog", "snow"),
-        (1, 5),
-        192,
-        1,
-    ),
+    (("--corruption", "weather,vignette", "--severity", "1,5"), ("vignette", *WEATHER), (1, 5), 192, 1),
 ]
 
 

@@ -45,13 +45,11 @@ SCENE: Record = {
     "boxes": [PERSON, OTHER, STRANGER, CUP, DOG],
     "labels": ["person", "person", "person", "cup", "dog"],
     "annotated": [True, True, False, True, True],
-    "hois": [
-        {"subject": 0, "object": 3, "verb": "hold", "role": "obj"},
-        {"subject": 0, "object": None, "verb": "sit", "role": "instr"},
-        {"subject": 1, "object": 4, "verb": "look", "role": "obj"},
-        {"subject": 1, "object": None, "verb": "walk"},
-    ],
-}
+    "hois": [{"subject": 0, "object": 3, "verb": "hold", "role": "obj"},
+             {"subject": 0, "object": None, "verb": "sit", "role": "instr"},
+             {"subject": 1, "object": 4, "verb": "look", "role": "obj"},
+             {"subject": 1, "object": None, "verb": "walk"}],
+}  # fmt: skip
 
 
 def scored(*rows: tuple[int, int | None, str, str, float]) -> list[Record]:
@@ -72,49 +70,43 @@ def said(subject: list[float], verb: str, role: str, thing: list[float] | None) 
     return items
 
 
-@pytest.mark.parametrize(("statement", "error"), [
-    ((PERSON, "hold", "obj", CUP), "true_positive"),
-    ((PERSON, "sit", "instr", None), "true_positive"),
-    ((PERSON, "sit", "instr", [0.0, 0.0, 0.0, 0.0]), "true_positive"),
-    ((STRANGER, "hold", "obj", CUP), None),
-    ((PERSON, "sit", "instr", CUP), "interaction"),
-    ((OTHER, "sit", "instr", None), "interaction"),
-    ((PERSON, "hold", "obj", DOG), "association"),
-    ((PERSON, "hold", "obj", PERSON), "association"),
-    ((PERSON, "hold", "obj", FAR), "object_box"),
-    ((PERSON, "ski", "instr", FAR), "object_box"),
-    ((PERSON, "hold", "obj", [0.0, 0.0, 0.1, 0.1]), "object_box"),
-    ((PERSON, "hold", "obj", None), "object_box"),
-    ((FAR, "hold", "obj", CUP), "human_box"),
-    ((DOG, "sit", "instr", None), "association"),
-    ((FAR, "hold", "obj", PERSON), "both_boxes"),
-    ((FAR, "hold", "obj", None), "both_boxes"),
-    ((DOG, "hold", "obj", FAR), "both_boxes"),
-])  # fmt: skip
-def test_type_of_a_statement(statement: tuple[list[float], str, str, list[float] | None], error: str | None) -> None:
-    assert [item["error"] for item in said(*statement)] == ([] if error is None else [error])
-
-
 @pytest.mark.parametrize(("statement", "error", "repairs"), [
+    ((PERSON, "hold", "obj", CUP), "true_positive", None),
+    ((PERSON, "sit", "instr", None), "true_positive", None),
+    ((PERSON, "sit", "instr", [0.0, 0.0, 0.0, 0.0]), "true_positive", None),
+    ((STRANGER, "hold", "obj", CUP), None, None),
+    ((PERSON, "sit", "instr", CUP), "interaction", 0),
     ((PERSON, "drink", "instr", CUP), "interaction", 0),  # of its own pair; `sit` is said of nothing
     ((PERSON, "ski", "instr", None), "interaction", 1),  # of the person's action without an object
-    ((OTHER, "ski", "instr", None), "interaction", None),  # who does nothing without an object
+    ((OTHER, "sit", "instr", None), "interaction", None),  # who does nothing without an object
+    ((OTHER, "ski", "instr", None), "interaction", None),
+    ((PERSON, "hold", "obj", DOG), "association", 0),
     ((PERSON, "look", "obj", DOG), "association", 2),  # before `hold` of the same person: it has the action
     ((PERSON, "ski", "instr", DOG), "association", 0),
+    ((PERSON, "hold", "obj", PERSON), "association", 0),
     ((PERSON, "ski", "instr", PERSON), "association", 0),
     ((OTHER, "ski", "instr", CUP), "association", 0),
     ((DOG, "hold", "obj", CUP), "association", 0),
+    ((DOG, "sit", "instr", None), "association", 1),
+    ((PERSON, "hold", "obj", FAR), "object_box", 0),
+    ((PERSON, "ski", "instr", FAR), "object_box", 0),
+    ((PERSON, "hold", "obj", [0.0, 0.0, 0.1, 0.1]), "object_box", 0),
+    ((PERSON, "hold", "obj", None), "object_box", 0),
     ((OTHER, "ski", "instr", FAR), "object_box", 2),
     ((OTHER, "look", "obj", None), "object_box", 2),
+    ((FAR, "hold", "obj", CUP), "human_box", 0),
     ((FAR, "ski", "instr", DOG), "human_box", 2),
     ((FAR, "sit", "instr", None), "human_box", 1),
+    ((FAR, "hold", "obj", PERSON), "both_boxes", None),
+    ((FAR, "hold", "obj", None), "both_boxes", None),
     ((FAR, "hold", "obj", FAR), "both_boxes", None),
+    ((DOG, "hold", "obj", FAR), "both_boxes", None),
 ])  # fmt: skip
-def test_the_type_of_one_statement_and_what_it_repairs(
-    statement: tuple[list[float], str, str, list[float] | None], error: str, repairs: int | None
+def test_the_type_of_a_statement_and_what_it_repairs(
+    statement: tuple[list[float], str, str, list[float] | None], error: str | None, repairs: int | None
 ) -> None:
-    (item,) = said(*statement)
-    assert (item["error"], item["repairs"]) == (error, repairs)
+    found = [(item["error"], item["repairs"]) for item in said(*statement)]
+    assert found == ([] if error is None else [(error, repairs)])
 
 
 @pytest.mark.parametrize(("better", "missed"), [(99, 0), (100, 1)])

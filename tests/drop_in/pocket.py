@@ -136,16 +136,10 @@ def network(annotations: list[dict[str, Any]], rng: np.random.Generator, guesses
                 person, thing, action = (image[key][chosen] for key in ("boxes_h", "boxes_o", "actions"))
             boxes += [near(rng, person), near(rng, thing)]
             rows += [(2 * pair, guess, rng.random(), rng.integers(80)) for guess in {action, int(rng.choice(guesses))}]
-        subjects, labels, scores, objects = map(np.array, zip(*rows, strict=True))
-        outputs.append(
-            {
-                "boxes": tensor(boxes, np.float64),
-                "pairing": tensor(np.stack([subjects, subjects + 1], 1)),
-                "labels": tensor(labels),
-                "scores": tensor(scores),
-                "objects": tensor(objects),
-            }
-        )
+        subjects, *columns = map(np.array, zip(*rows, strict=True))
+        found = {name: tensor(column) for name, column in zip(("labels", "scores", "objects"), columns, strict=True)}
+        pairing = tensor(np.stack([subjects, subjects + 1], 1))
+        outputs.append({"boxes": tensor(boxes, np.float64), "pairing": pairing, **found})
     return outputs
 
 

@@ -16,7 +16,9 @@ import pytest
 
 from hoicli.cli import run
 from hoicli.vocabulary.datasets import load
+from tests.support.project import records
 
+Rows = list[dict[str, Any]]
 TOLERANCE = 1e-9
 SPLITS = sorted(load("hico").unseen.keys() - {"unseen_action"})  # INP-CC's code does not know that one
 
@@ -36,10 +38,14 @@ def predictions(request: pytest.FixtureRequest, shared: Path, tmp_path_factory: 
     return path
 
 
-def evaluate(hico_500: Path, predictions: Path, folder: Path, *options: str) -> list[dict[str, Any]]:
+def rows_of(folder: Path, *arguments: str) -> Rows:
     output = folder / "rows.jsonl"
-    assert run(["eval", "--gt", str(hico_500), "--format", "jsonl", "-o", str(output), *options, str(predictions)]) == 0
-    return [json.loads(line) for line in output.read_bytes().splitlines()]
+    assert run([*arguments, "--format", "jsonl", "-o", str(output)]) == 0
+    return records(output)
+
+
+def evaluate(hico_500: Path, predictions: Path, folder: Path, *options: str) -> Rows:
+    return rows_of(folder, "eval", "--gt", str(hico_500), *options, str(predictions))
 
 
 def subsets(rows: list[dict[str, Any]], metric: str = "mAP") -> dict[str, float]:
@@ -117,14 +123,6 @@ def test_diag_finds_the_true_positives_of_the_released_code(
 GOLDEN = Path(__file__).parent / "golden"
 EXPECTED: dict[str, Any] = json.loads((GOLDEN / "expected.json").read_text())
 TRUTH, PREDICTIONS, PAIRS = (str(GOLDEN / f"hico_{name}.jsonl.gz") for name in ("gt", "preds", "pairs"))
-TOLERANCE = 1e-9
-Rows = list[dict[str, Any]]
-
-
-def rows_of(folder: Path, *arguments: str) -> Rows:
-    output = folder / "rows.jsonl"
-    assert run([*arguments, "--format", "jsonl", "-o", str(output)]) == 0
-    return [json.loads(line) for line in output.read_bytes().splitlines()]
 
 
 def by_class(rows: Rows, metric: str, qualifier: str = "object") -> dict[str, float]:

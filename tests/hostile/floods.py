@@ -71,14 +71,9 @@ def escapes(rng: Random, data: bytes) -> bytes:
     """Text in text with thousands of strings that JSON does not write so, or with keys that collide."""
     text = json.loads(data)
     many = rng.choice([50, 20_000])
-    made = rng.choice(
-        [
-            "[" + r"'\\', " * many + "1]",
-            "'" + r"\\" * many + "'",
-            '["' + 'it\'s", "' * many + '"]',
-            "{" + ", ".join(f"{at * (2**61 - 1)}: 0" for at in range(1, many)) + "}",
-        ]
-    )
+    keys = ", ".join(f"{at * (2**61 - 1)}: 0" for at in range(1, many))
+    texts = ("[" + r"'\\', " * many + "1]", "'" + r"\\" * many + "'", '["' + 'it\'s", "' * many + '"]', f"{{{keys}}}")
+    made = rng.choice(texts)
     at = rng.choice([match.start() for match in re.finditer(r"\{", text)] or [0]) + 1
     return json.dumps(text[:at] + f"'x': {made}, " + text[at:]).encode()
 

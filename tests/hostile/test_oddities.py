@@ -14,12 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import GT, ROOT, Hoicli, Result
+from tests.support.project import GT, ROOT, Hoicli, Result, parsed, saved
 
-TRUTH = (
-    '{"image_id": %s, "boxes": [[0, 0, 9, 9], [5, 5, 20, 20]], "labels": ["person", "bench"], "hois": [{"subject": 0, '
-)
-TRUTH += '"object": 1, "verb": "sit_on"}]}'
+TRUTH = '{"image_id": %s, "boxes": [[0, 0, 9, 9], [5, 5, 20, 20]], "labels": ["person", "bench"], "hois": ['
+TRUTH += '{"subject": 0, "object": 1, "verb": "sit_on"}]}'
 SCORED = TRUTH.replace('"sit_on"', '"sit_on", "score": 0.5')
 
 
@@ -32,7 +30,7 @@ def evaluated(hoicli: Hoicli, folder: Path, truth: list[str], predictions: list[
 
 def full(result: Result) -> float:
     assert result.code == 0, result.err
-    value: float = next(row["value"] for row in map(json.loads, result.out.splitlines()) if row["subset"] == "full")
+    value: float = next(row["value"] for row in parsed(result.out) if row["subset"] == "full")
     return round(value * 600)  # one class of 600 has ground truth
 
 
@@ -125,27 +123,16 @@ def test_numbers_beyond_it(hoicli: Hoicli, tmp_path: Path, number: str) -> None:
 def test_blank_lines_other_line_ends_and_a_byte_order_mark(hoicli: Hoicli, tmp_path: Path) -> None:
     """Blank lines count as lines and hold nothing; a carriage return is a blank of JSON; a BOM is not there."""
     expected = evaluated(hoicli, tmp_path, [TRUTH % 1, TRUTH % 2], [SCORED % 1, SCORED % 2]).out
-    assert (
-        evaluated(
-            hoicli, tmp_path, ["", TRUTH % 1, " \t\r", TRUTH % 2 + "\r"], [SCORED % 1 + "\r", "\r", SCORED % 2]
-        ).out
-        == expected
-    )
+    blank = ["", TRUTH % 1, " \t\r", TRUTH % 2 + "\r"], [SCORED % 1 + "\r", "\r", SCORED % 2]
+    assert evaluated(hoicli, tmp_path, *blank).out == expected
     odd = evaluated(hoicli, tmp_path, [TRUTH % 1], ["", SCORED % 1, "\r", "{}"])
     assert "p.jsonl:4: image_id: missing" in odd.err
     inside = (SCORED % 1).replace(", ", ",\r ")
-    assert (
-        hoicli("convert", written(tmp_path / "r.jsonl", inside)).out
-        == hoicli("convert", written(tmp_path / "s.jsonl", SCORED % 1)).out
-    )
+    paths = saved(tmp_path / "r.jsonl", inside), saved(tmp_path / "s.jsonl", SCORED % 1)
+    assert len({hoicli("convert", path).out for path in paths}) == 1
     truth = ["\ufeff" + TRUTH % 1, "\ufeff", TRUTH % 2]
     marked = evaluated(hoicli, tmp_path, truth, [SCORED % 1, "\ufeff" + SCORED % 2])
     assert marked.out == expected
-
-
-def written(path: Path, text: str) -> Path:
-    path.write_text(text, newline="")
-    return path
 
 
 def test_what_a_file_puts_into_a_message_is_shown_and_not_obeyed(hoicli: Hoicli, tmp_path: Path) -> None:
@@ -153,7 +140,7 @@ def test_what_a_file_puts_into_a_message_is_shown_and_not_obeyed(hoicli: Hoicli,
     for name in ("\x1b]0;title\x07\x1b[2J", "a\nb\r\nc", "\u202e\u2066", "x" * 1_000_000, "\x9b31m"):
         record: dict[str, Any] = json.loads(SCORED % 1)
         record["labels"][1] = record["image_id"] = record["hois"][0]["verb"] = record[name] = name
-        path = written(tmp_path / "p.jsonl", json.dumps(record) + "\n")
+        path = saved(tmp_path / "p.jsonl", json.dumps(record) + "\n")
         for words in (["eval", "--gt", GT, path], ["convert", path], ["agree", path], ["robust", path]):
             err = hoicli(*words).err
             assert err.endswith("\n")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.project import FIXTURES, Hoicli, Record, dumped, records_of, saved
+from tests.support.project import FIXTURES, Hoicli, Record, dumped, records, records_of, saved, written
 
 PAIR: Record = {"boxes": [[0, 0, 20, 40], [20, 10, 60, 40]], "labels": ["person", "bicycle"]}
 RIDE: Record = {"subject": 0, "object": 1, "verb": "ride"}
@@ -21,15 +21,10 @@ def record(image_id: str, *scores: float, **changes: Any) -> Record:
     return {"image_id": image_id, **PAIR, "hois": hois, **changes}
 
 
-def written(path: Path, *records: Record) -> Path:
-    path.write_text("".join(json.dumps(entry) + "\n" for entry in records))
-    return path
-
-
 @pytest.fixture
 def evaluate(hoicli: Hoicli, tmp_path: Path) -> Any:
     def call(truth: list[Record], predictions: list[Record], *options: str) -> dict[tuple[str, str], Any]:
-        gt, preds = written(tmp_path / "gt.jsonl", *truth), written(tmp_path / "preds.jsonl", *predictions)
+        gt, preds = written(tmp_path / "gt.jsonl", truth), written(tmp_path / "preds.jsonl", predictions)
         result = hoicli("eval", "--gt", gt, *options, preds)
         if result.code:
             raise ValueError(result.err)
@@ -66,7 +61,7 @@ def test_boxes_of_equal_score_rank_in_order_as_in_pycocotools(evaluate: Any, hoi
     alike: Record = {"image_id": "a", "labels": ["person"] * 2, "scores": [1, 1], "hois": []}
     values = [evaluate(truth, [{**alike, "boxes": order}], *options) for order in (boxes, boxes[::-1])]
     assert [found["AP50", "full"] for found in values] == [100, pytest.approx(50, abs=0.5)]
-    checked = hoicli("validate", written(tmp_path / "equal.jsonl", record("a", 1.0), record("b", 1.0)))
+    checked = hoicli("validate", written(tmp_path / "equal.jsonl", [record("a", 1.0), record("b", 1.0)]))
     assert "all-scores-equal" in checked.out
 
 
@@ -95,14 +90,12 @@ def test_the_numbers_of_annotations_mean_nothing(hoicli: Hoicli, tmp_path: Path,
     converted = hoicli("convert", path, "-o", gt)
     assert converted.code == 0, converted.err
     assert ("1 annotations say ignore" in converted.err) == bool(more)
-    assert len(gt.read_text().splitlines()) == 2
-    scored = [{**entry, "scores": [0.9 - at / 10 for at in range(len(entry["boxes"]))]}
-              for entry in map(json.loads, gt.read_text().splitlines())]  # fmt: skip
+    scored = [{**entry, "scores": [0.9 - at / 10 for at in range(len(entry["boxes"]))]} for entry in records(gt)]
+    assert len(scored) == 2
     for entry in scored:
         entry["hois"] = [{**hoi, "score": 0.9} for hoi in entry["hois"]]
-    preds = written(tmp_path / "preds.jsonl", *scored)
-    result = hoicli("eval", "--boxes", "--protocol", "coco-boxes", "--gt", gt, preds)
-    rows = map(json.loads, result.out.splitlines())
+    preds = written(tmp_path / "preds.jsonl", scored)
+    rows = records_of(hoicli("eval", "--boxes", "--protocol", "coco-boxes", "--gt", gt, preds))
     assert [row["value"] for row in rows if (row["metric"], row["subset"]) == ("AP50", "full")] == [pytest.approx(100)]
 
 
@@ -110,7 +103,7 @@ def test_an_image_without_relations_is_an_image(hoicli: Hoicli, tmp_path: Path) 
     """Jingkang50/OpenPSG#73, #83: its empty list of relations has one dimension, and the evaluation stops."""
     path = dumped(tmp_path / "coco.json", coco(1))
     empty = {"image_id": "2", "boxes": [], "labels": [], "hois": []}
-    preds = written(tmp_path / "preds.jsonl", record("1", 0.9), empty)
+    preds = written(tmp_path / "preds.jsonl", [record("1", 0.9), empty])
     rows = records_of(hoicli("recall", "--gt", path, "--k", "20", preds))
     assert {(row["value"], row["n"]) for row in rows if row["metric"] == "R@20"} == {(100.0, 1)}
 

@@ -107,18 +107,10 @@ def test_the_makefile(hoicli: Hoicli, tmp_path: Path) -> None:
     (scripts / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     (scripts / "python").chmod(0o755)
     arguments = ["OUT=out", "CORRUPTIONS=jpeg occlusion", "SEVERITIES=5"]
-    process = subprocess.run(
-        ["make", "-f", str(ROBUST / "benchmark.mk"), *arguments],
-        cwd=tmp_path,
-        env={
-            **{key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")},
-            "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-        },
-        text=True,
-        capture_output=True,
-        check=False,
-    )
+    own = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    own |= {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    words = ["make", "-f", str(ROBUST / "benchmark.mk"), *arguments]
+    process = subprocess.run(words, cwd=tmp_path, env=own, text=True, capture_output=True, check=False)
     assert process.returncode == 0, process.stderr
     assert process.stdout.splitlines()[2].split()[:2] == ["plain", "qpic"]
     folder, chosen = tmp_path / "out" / "plain", ("--corruption", "jpeg,occlusion", "--severity", "5")

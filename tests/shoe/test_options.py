@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from pathlib import Path
 
 import numpy as np
@@ -36,17 +35,6 @@ def test_a_sweep_of_delta_is_its_runs_one_after_the_other(hoicli: Hoicli) -> Non
     assert swept.out == alone
     assert len({row["value"] for row in map(json.loads, alone.splitlines()) if row["metric"] == "mf1"}) > 1
     assert hoicli(*given, "--delta", "0,0.3,0.6,0.9").out == alone
-
-
-def test_an_offline_backend_is_its_table(hoicli: Hoicli, tmp_path: Path) -> None:
-    table = tmp_path / "sim.jsonl"
-    for backend in ("wordnet:lin", "lexical"):
-        assert hoicli("shoe-sim", "--backend", backend, *TRUTH, FOUND, "-o", table).code == 0
-        given = ("shoe-eval", "--format", "jsonl", "--per-class", *TRUTH, FOUND, "--sim")
-        direct, read = hoicli(*given, backend), hoicli(*given, table)
-        assert re.search(rf"\|sim:{backend}@wordnet3\.0\.[0-9a-f]{{8}}\|raters:{backend}\|", direct.out)
-        assert (direct.out, direct.err) == (read.out, read.err)
-        assert "not in the similarity table" not in direct.err
 
 
 def test_models_of_one_backend_have_one_signature(hoicli: Hoicli, tmp_path: Path) -> None:

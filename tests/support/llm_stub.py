@@ -70,15 +70,9 @@ class Stub:
             self.most_at_once = max(self.most_at_once, self.at_once)
         response = self.fault(self, asked, times) if self.fault is not None else None
         if response is None:
-            response = Response(
-                200,
-                json.dumps(
-                    {
-                        "choices": [{"message": {"content": json.dumps({"rating": rate(*asked)})}}],
-                        "usage": {"prompt_tokens": 200, "completion_tokens": 7},
-                    }
-                ),
-            )
+            choices = [{"message": {"content": json.dumps({"rating": rate(*asked)})}}]
+            usage = {"prompt_tokens": 200, "completion_tokens": 7}
+            response = Response(200, json.dumps({"choices": choices, "usage": usage}))
             with self.lock:
                 self.answered[asked] += 1
         time.sleep(response.wait)

@@ -74,15 +74,11 @@ def crowds(
     boxes = [[100.0 * index, 0.0, 100.0 * index + 50, 50.0] for index in range(len(labels))]
 
     def hois(most: int, scores: tuple[float, ...] = ()) -> list[dict[str, Any]]:
-        return [
-            {
-                "subject": chance.randrange(3),
-                "object": chance.choice(objects),
-                **chance.choice(actions),
-                **({"score": chance.choice(scores)} if scores else {}),
-            }
-            for _ in range(chance.randint(most // 2, most))
-        ]
+        hois = []
+        for _ in range(chance.randint(most // 2, most)):
+            hoi = {"subject": chance.randrange(3), "object": chance.choice(objects), **chance.choice(actions)}
+            hois.append({**hoi, **({"score": chance.choice(scores)} if scores else {})})
+        return hois
 
     scene = {"image_id": "one", "labels": list(labels)}
     truth = hois(9)

@@ -24,17 +24,9 @@ from tests.support.kernel import stream
 from tests.support.project import EIGHT, FIXTURES, PREDICTIONS, Hoicli, Record, saved
 
 HICO = load("hico")
-GOOD: dict[str, Any] = {
-    "image_id": "a",
-    "width": 64,
-    "height": 48,
-    "boxes": [[1, 1, 9, 9], [20, 20, 39, 39]],
-    "labels": ["person", "kite"],
-    "hois": [
-        {"subject": 0, "object": 1, "verb": "fly", "score": 0.5},
-        {"subject": 0, "object": 1, "verb": "hold", "score": 0.4},
-    ],
-}
+GOOD: dict[str, Any] = {"image_id": "a", "width": 64, "height": 48, "boxes": [[1, 1, 9, 9], [20, 20, 39, 39]]}
+GOOD |= {"labels": ["person", "kite"], "hois": [{"subject": 0, "object": 1, "verb": "fly", "score": 0.5}]}
+GOOD["hois"].append({"subject": 0, "object": 1, "verb": "hold", "score": 0.4})
 
 
 def found(
@@ -206,15 +198,9 @@ def test_the_command_ends_with_1_only_for_errors(hoicli: Hoicli, tmp_path: Any) 
     result = hoicli("validate", path)
     assert result.code == 1
     rows = [json.loads(line) for line in result.out.splitlines()]
-    assert rows == [
-        {
-            "check": "malformed",
-            "severity": "error",
-            "count": 1,
-            "example": f"{path}:1: labels: 1 labels for 2 boxes; give one label a box",
-            "fix": CHECKS["malformed"],
-        }
-    ]
+    example = f"{path}:1: labels: 1 labels for 2 boxes; give one label a box"
+    wanted = {"check": "malformed", "severity": "error", "count": 1, "example": example, "fix": CHECKS["malformed"]}
+    assert rows == [wanted]
 
 
 HICO = load("hico")

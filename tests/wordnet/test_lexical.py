@@ -85,20 +85,9 @@ def dot(first: Vector, second: Vector) -> float:
     return sum(value * second.get(key, 0.0) for key, value in first.items())
 
 
-METHODS = {
-    "hypernym": "hypernyms",
-    "instance_hypernym": "instance_hypernyms",
-    "hyponym": "hyponyms",
-    "instance_hyponym": "instance_hyponyms",
-    "verb_group": "verb_groups",
-    "also_see": "also_sees",
-    "entailment": "entailments",
-    "cause": "causes",
-    "similar": "similar_tos",
-    "attribute": "attributes",
-    "pertainym": "pertainyms",
-    "derivation": "derivationally_related_forms",
-}
+SAME = ("hypernym", "instance_hypernym", "hyponym", "instance_hyponym", "verb_group", "also_see", "entailment", "cause",
+        "attribute", "pertainym")  # fmt: skip
+METHODS = {name: f"{name}s" for name in SAME} | {"similar": "similar_tos", "derivation": "derivationally_related_forms"}
 """What nltk calls the relations."""
 
 

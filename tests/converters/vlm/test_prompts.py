@@ -61,17 +61,12 @@ def test_a_model_that_knows_the_truth_gets_it_back(
         for prompt in prompts:
             record = truth()[prompt["image_id"]]
             size = record["width"], record["height"]
-            answer = {
-                "interactions": [
-                    {
-                        "person_box": write(record["boxes"][hoi["subject"]], *size),
-                        "object_box": write(record["boxes"][hoi["object"]], *size),
-                        "object": record["labels"][hoi["object"]].replace("_", " "),
-                        "verbs": [hoi["verb"].replace("_", " ")],
-                    }
-                    for hoi in record["hois"]
-                ]
-            }
+            answer: dict[str, Any] = {"interactions": []}
+            for hoi in record["hois"]:
+                ends = (("person_box", hoi["subject"]), ("object_box", hoi["object"]))
+                said = {key: write(record["boxes"][end], *size) for key, end in ends}
+                said |= {"object": record["labels"][hoi["object"]].replace("_", " ")}
+                answer["interactions"].append({**said, "verbs": [hoi["verb"].replace("_", " ")]})
             jsonschema.validate(answer, prompt["response_format"]["json_schema"]["schema"])
             assert prompt["coords"] == coords
             file.write(json.dumps({**prompt, "response": f"```json\n{json.dumps(answer)}\n```"}) + "\n")
